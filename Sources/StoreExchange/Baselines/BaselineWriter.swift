@@ -12,6 +12,10 @@ package struct BaselineWriter {
     package let shapes: [TableShape]
     package let schemaVersion: String
     package let now: Date
+    /// The domain whose records are written; nil for all records.
+    var domain: DomainRows?
+    /// Whether a peer's logs are counted as held; nil for all peers.
+    var holds: ((PeerIdentifier) -> Bool)?
 
     package init(store: FilePath, shapes: [TableShape], schemaVersion: String, now: Date) {
         self.store = store
@@ -61,12 +65,14 @@ package struct BaselineWriter {
         guard state.attached, state.successor == nil, !hasNotes, try Outbox.isEmpty(db), try !Adopter.isPending(db),
             try !RelatedTables.hasUnresolved(shapes, db)
         else { return nil }
-        let tables = try shapes.map { shape in
+        let written = domain?.shapes ?? shapes
+        let tables = try written.map { shape in
             let form = try RecordForm.find(shape, in: "store", db)?.form
             return BaselineHeader.Table(number: shape.number, table: shape.logTable, form: form ?? .plain(shape))
         }
         for statement in BaselineSchema.statements(tables) { try db.execute(sql: statement) }
-        let knowledge = try StoreKnowledge.all(state, db)
+        var knowledge = try StoreKnowledge.all(state, db)
+        if let holds { knowledge = knowledge.filtered(holds) }
         var peers = try StoreKnowledge.peers(db)
         for (number, peer) in peers.all { try db.execute(sql: "INSERT INTO main.peer VALUES (?,?)", arguments: [number.rawValue, peer.description]) }
         if peers[state.peer] == nil {
@@ -87,7 +93,12 @@ package struct BaselineWriter {
                 INSERT INTO main.retired SELECT peer, receipt, sequence FROM store.ubiquity_retired WHERE told;
                 INSERT INTO main.seen SELECT author, peer, time FROM store.ubiquity_seen;
                 """)
-        for (shape, table) in zip(shapes, tables) {
+        if let holds {
+            let others = peers.all.filter { !holds($0.peer) }.map { "\($0.number.rawValue)" }.joined(separator: ",")
+            for table in ["log", "hole", "retired"] { try db.execute(sql: "DELETE FROM main.\(table) WHERE peer IN (\(others))") }
+            try db.execute(sql: "DELETE FROM main.seen WHERE author IN (\(others)) OR peer IN (\(others))")
+        }
+        for (shape, table) in zip(written, tables) {
             try db.execute(
                 sql: "INSERT INTO main.synced_table VALUES (?,?,?,?)",
                 arguments: [table.number, shape.name, try Self.list(shape.keyColumns), try Self.list(shape.columns)])
@@ -96,7 +107,8 @@ package struct BaselineWriter {
         try db.execute(
             sql: "INSERT INTO main.baseline VALUES (?,?,?,?,?,?,?)",
             arguments: [
-                state.content, state.epoch, state.peer.description, sequence, schemaVersion, max(0, now.timeIntervalSince1970), state.clock.rawValue,
+                state.content, state.epoch, state.peer.description, sequence, schemaVersion, max(0, now.timeIntervalSince1970),
+                (domain?.domain == .roles ? try ScopeState.read(db).clock : state.clock).rawValue,
             ])
         return knowledge
     }
@@ -105,15 +117,16 @@ package struct BaselineWriter {
 
     private func write(_ shape: TableShape, in form: RecordForm, _ db: Database) throws {
         let number = shape.number
-        if try !copy(shape, in: form, db) { try writeShown(shape, in: form, db) }
+        let own = domain?.ownKeyCondition(in: shape)
+        if try own != nil || !copy(shape, in: form, db) { try writeShown(shape, in: form, where: domain?.rowCondition(in: shape), db) }
         let keys = shape.ownKeyColumns
         let values = shape.columns.isEmpty ? "" : ", \(shape.ownValueColumns)"
         let (a, b) = (RelationTables(shape: shape).list("a"), RelationTables(shape: shape).list("b"))
         try db.execute(
             sql: """
-                INSERT INTO main.other_\(number) SELECT \(keys), life, time, peer, columns, others\(values) FROM store.\(shape.asideTable) ORDER BY \(keys);
-                INSERT INTO main.dead_\(number) SELECT * FROM store.\(shape.deadTable);
-                INSERT INTO main.same_\(number) SELECT \(a), la, \(b), lb FROM store.\(shape.sameTable) WHERE (\(a), la) < (\(b), lb);
+                INSERT INTO main.other_\(number) SELECT \(keys), life, time, peer, columns, others\(values) FROM store.\(shape.asideTable) WHERE \(own ?? "1") ORDER BY \(keys);
+                INSERT INTO main.dead_\(number) SELECT * FROM store.\(shape.deadTable) WHERE \(own ?? "1");
+                INSERT INTO main.same_\(number) SELECT \(a), la, \(b), lb FROM store.\(shape.sameTable) WHERE \(own == nil ? "1" : "0") AND (\(a), la) < (\(b), lb);
                 """)
     }
 
@@ -140,7 +153,7 @@ package struct BaselineWriter {
     }
 
     /// Writes the rows that show their own record with its own values.
-    private func writeShown(_ shape: TableShape, in form: RecordForm, _ db: Database) throws {
+    private func writeShown(_ shape: TableShape, in form: RecordForm, where condition: String?, _ db: Database) throws {
         let (record, clock) = (RecordForm.table(shape.number), "store.\(shape.clockTable)")
         let own = shape.keyColumns.map { "t.\($0.quotedIdentifier)" }
         let place = shape.hasRowid ? "c.rid = t.rowid" : shape.keyColumns.indices.map { "c.k\($0) = \(own[$0])" }.joined(separator: " AND ")
@@ -156,7 +169,7 @@ package struct BaselineWriter {
                 INSERT INTO main.\(record) (\(((hasOwnRowid ? ["rowid"] : []) + names).joined(separator: ", ")))
                 SELECT \(((hasOwnRowid ? ["t.rowid"] : []) + columns).joined(separator: ", "))
                 FROM store.\(shape.name.quotedIdentifier) t CROSS JOIN \(clock) c ON \(place)
-                WHERE NOT EXISTS (SELECT 1 FROM store.\(shape.asideTable) a WHERE \(isShown) AND held IS NULL) ORDER BY \(order.joined(separator: ", "));
+                WHERE \(condition.map { "t.\($0)" } ?? "1") AND NOT EXISTS (SELECT 1 FROM store.\(shape.asideTable) a WHERE \(isShown) AND held IS NULL) ORDER BY \(order.joined(separator: ", "));
                 INSERT INTO main.clock_\(shape.number) SELECT * FROM \(clock) c WHERE EXISTS (SELECT 1 FROM main.\(record) r WHERE \(isWritten));
                 """)
     }

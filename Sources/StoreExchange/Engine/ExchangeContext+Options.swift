@@ -11,13 +11,15 @@ extension ExchangeContext {
             file: file, sealer: sealer, container: container, contentName: options.content,
             // Without a container, the layout is never used to look for files.
             layout: ContentLayout(container: container?.path ?? file.path.removingLastComponent(), content: options.content),
-            files: context.files,
+            files: context.files, scope: context.scope,
             // The file's directory says whether it is the account's own, or the one before its content is read.
             log: StoreLog(logger: context.logger, name: "\(state.peer.account): \(FilePath(root: nil, file.path.components.suffix(2)))"),
             notices: ExchangeNotices(context.notices),
             hint: container.map { TransportHint(options.transport?($0) ?? DirectoryTransport($0)) },
             progress: context.progress, conflictRetention: options.conflictRetention,
-            coalescing: options.coalescing, baselines: options.baselines, silenceLimit: options.silenceLimit, wipePolicy: options.wipePolicy,
+            coalescing: options.coalescing, baselines: context.scope == nil ? options.baselines : nil,
+            silenceLimit: context.scope == nil ? options.silenceLimit : nil,
+            wipePolicy: context.scope == nil ? options.wipePolicy : .wait,
             exchangesAutomatically: options.exchangesAutomatically, isReadOnly: context.isReadOnly, now: context.now)
     }
 }

@@ -1,5 +1,5 @@
 internal import Foundation
-internal import StoreFormat
+package import StoreFormat
 package import StoreRecords
 internal import SystemPackage
 internal import TreeWatching
@@ -143,6 +143,7 @@ package actor ExchangeRunner {
     package func exchangeInBackground() -> Bool {
         do {
             try exchange()
+            try fulfilScopeRequest()
             let seen = content.dataVersion
             try fulfilRequest()
             exchangedVersion = seen
@@ -172,6 +173,7 @@ package actor ExchangeRunner {
 
     /// Publishes and writes a baseline, and returns its number, or nil if a save came in between.
     package func rollNow() throws -> Int64? {
+        try refuseInScope("A baseline of everything is not written")
         try run(.roll, requiringPlace: true)
         return machine.rolled?.name.sequence
     }
@@ -179,6 +181,7 @@ package actor ExchangeRunner {
     /// Rebuilds the store's tables from the content, as a first import would.
     package func rebuild() throws {
         try settle()
+        if context.scope != nil { return try rebuildDomains() }
         let began = ContinuousClock.now
         // The container must hold everything that has been sealed since, before the tables are read from it.
         try run(.task(publishesBefore: true), requiringPlace: true) {
@@ -188,6 +191,64 @@ package actor ExchangeRunner {
         try settle()
     }
 
+    /// Rebuilds all domains of a store in a container with a scope.
+    private func rebuildDomains() throws {
+        try run(.task(publishesBefore: true), requiringPlace: true) { try ScopeKeeper(context: context)?.rebuildAll(&content) }
+        try settle()
+    }
+
+    /// Signs the next policy of a container with a scope, as its steward.
+    ///
+    /// - Parameter change: alters the policy.
+    /// - Returns: the number of the policy; nil if nothing is to be decided.
+    /// - Throws: `UbiquitousStoreError` with `unsupported` if this device is not the steward.
+    package func signPolicy(_ change: @Sendable (inout Policy) -> Void) throws -> Int64? {
+        try settle()
+        var version: Int64?
+        try run(.task(publishesBefore: true), requiringPlace: true) { version = try steward().signPolicy(&content, change) }
+        try settle()
+        return version
+    }
+
+    /// Signs a statement of this device's account that lets only some devices go on.
+    ///
+    /// - Parameter removed: the devices that are out from now on.
+    /// - Throws: `UbiquitousStoreError` with `unsupported` if this device does not have the account's key.
+    package func removeDevices(_ removed: Set<PeerIdentifier>) throws {
+        try settle()
+        try run(.task(publishesBefore: true), requiringPlace: true) { try steward().removeDevices(removed, &content) }
+        try settle()
+    }
+
+    /// Fulfils another program's request about the container's statements, if there is one.
+    ///
+    /// A request that is refused is dropped, so that it is not tried again and again.
+    private func fulfilScopeRequest() throws {
+        guard machine.isPlaced, let keeper = ScopeKeeper(context: context), let request = try keeper.request else { return }
+        defer { keeper.drop(request) }
+        switch request {
+        case .grant(let role, let account): _ = try signPolicy { $0.roles[role, default: []].insert(account) }
+        case .remove(let role, let account): _ = try signPolicy { $0.roles[role]?.remove(account) }
+        case .revoke(let peer): try removeDevices([peer])
+        case .merge: _ = try signPolicy { _ in }
+        }
+    }
+
+    private func steward() throws -> ScopeSteward {
+        guard let keeper = ScopeKeeper(context: context) else {
+            throw UbiquitousStoreError(
+                .unsupported, "\(context.file.path) lies in a container of one account, which has no policies.", path: context.file.path)
+        }
+        return ScopeSteward(keeper: keeper)
+    }
+
+    private func refuseInScope(_ refusal: String) throws {
+        guard context.scope != nil else { return }
+        throw UbiquitousStoreError(
+            .unsupported, "\(refusal) in a container with a scope, which many accounts share: only its policies decide for all of them.",
+            path: context.layout.directory)
+    }
+
     /// Returns whether the content holds everything that the store does, so that the file could be rebuilt from it.
     ///
     /// Nothing is exchanged.
@@ -195,6 +256,7 @@ package actor ExchangeRunner {
 
     /// Ends the epoch for every peer, and enters the next.
     package func removeContent() throws -> ContentRemoval {
+        try refuseInScope("The content is not removed")
         var removal: ContentRemoval?
         try run(.task(publishesBefore: false), requiringPlace: true) {
             let next = try EpochEntry(context: context).end(content.state)
@@ -214,6 +276,7 @@ package actor ExchangeRunner {
     ///
     /// Nobody waits for the peer's logs up to that sequence.
     package func retire(_ peer: PeerIdentifier, at sequence: Int64) throws {
+        try refuseInScope("A peer is not retired")
         try run(.task(publishesBefore: false), requiringPlace: true) {
             try receipts.retire(peer, at: sequence, content.state, awaits: machine.peers.waiting.flatMap(\.awaited))
         }
@@ -245,7 +308,15 @@ package actor ExchangeRunner {
     // MARK: Answers and requests
 
     /// Settles, and first applies the policy, or another program's request, if the content is gone.
-    package func settleByPolicy() async throws { try await WipeAnswers(context: context).settle(by: self) }
+    package func settleByPolicy() async throws {
+        try await WipeAnswers(context: context).settle(by: self)
+        do {
+            try fulfilScopeRequest()
+        } catch {
+            // The caller has not asked for it.
+            context.log.fault("a request about the container's statements could not be fulfilled: \(error)")
+        }
+    }
 
     /// Applies the policy if the content is gone, asks the app if that is allowed, and returns whether anything was
     /// done.

@@ -15,6 +15,8 @@ package struct StoreContext: Sendable {
     package let now: @Sendable () -> Date
     package let files: any FileLayer
     package var logger = Logger.ubiquity
+    /// The container with a scope that the store lies in; nil for a plain container.
+    package var scope: ScopeContext?
     /// Whether the store writes and exchanges nothing.
     package var isReadOnly = false
     package var notices = Broadcast<StoreNotice>()
@@ -81,7 +83,7 @@ package final class StoreBase: Sendable {
             try StoreFile.open(
                 path, schema: context.schema, newState: newState, plain: plain, attached: context.options.attachedDatabases,
                 journalMode: context.options.journalMode, files: context.files, history: context.options.historyRetention, now: context.now(),
-                copying: copying)
+                scope: context.scope?.container, copying: copying)
         }
         return try await make(file, in: container, context)
     }
@@ -95,6 +97,7 @@ package final class StoreBase: Sendable {
             largeValueSize: options.largeValueSize, elections: schema.tables.reduce(into: [:]) { $0[$1.name] = $1.election },
             choices: schema.tables.reduce(into: [:]) { $0[$1.name] = $1.choices })
         sealer.journal = ChangeJournal(retention: options.historyRetention)
+        sealer.isScoped = context.scope != nil
         let exchange = ExchangeContext(context, in: container, file: file, sealer: sealer, state: state)
         let base = StoreBase(
             file: file, sealer: sealer, runner: ExchangeRunner(exchange, state: state, givesWay: options.givesWay))

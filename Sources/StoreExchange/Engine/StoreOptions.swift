@@ -17,6 +17,11 @@ public struct StoreOptions: Sendable {
     ///
     /// If both are nil, it is the first declared container.
     public var containerIdentifier: String?
+    /// The container with a scope in which the content lies, which many accounts share; nil for a container of one account.
+    ///
+    /// Each synced table then declares who may change its rows (``SyncedTable/access``). Receipts, baselines, retirement
+    /// and removal of the content do not apply.
+    public var scope: StoreScope?
     /// Whether the store imports changes of other peers as they arrive, and publishes saves as they are made.
     ///
     /// Otherwise both wait for `publish()` and `settled()`.
@@ -105,8 +110,13 @@ extension StoreOptions {
     ///
     /// - Parameter other: the identifier in the call.
     /// - Returns: the identifier; nil for the first declared container.
-    /// - Throws: `UbiquitousStoreError` with `unsupported` if the two differ.
+    /// - Throws: `UbiquitousStoreError` with `unsupported` if the two differ, or the options name a scope.
     package func container(or other: String?) throws(UbiquitousStoreError) -> String? {
+        if scope != nil {
+            throw UbiquitousStoreError(
+                .unsupported,
+                "A store with a scope lies in no container of an account: open it without one, and for writing; its content is not removed.")
+        }
         if let other, let containerIdentifier, other != containerIdentifier {
             throw UbiquitousStoreError(
                 .unsupported,

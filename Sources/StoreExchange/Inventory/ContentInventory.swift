@@ -1,3 +1,4 @@
+internal import StoreAuthority
 internal import StoreFormat
 internal import StoreRecords
 package import SystemPackage
@@ -19,6 +20,8 @@ struct ContentInventory {
         case lacks([AwaitedFile])
         /// The log has been read, and names tables or columns that this schema does not have.
         case unknown(obstacle: String, schema: String)
+        /// The log has been read, and nobody can tell yet whether its author had the right to make it.
+        case unauthorised(Set<Need>)
         /// The file could not be read, but may be readable next time.
         case unreadable(Errno)
         /// The file cannot be used in this state.

@@ -16,6 +16,7 @@ extension StoreLog {
         case .didChange(let change): transition("changed from \(change.removed.file) to \(change.added.file) (\(change.kind))")
         case .didQuarantine(let log): transition("cannot use \(log.file) of \(log.peer): \(log.kind.rawValue): \(log.reason)")
         case .didFill(let tables): exchange("filled \(tables.sorted().joined(separator: ", "))")
+        case .didChangeRights: transition("the rights of its account have changed")
         case .didRollBaseline(let number): exchange("wrote baseline \(number)")
         case .didImport(let notice): write(notice, showsContents)
         case .didFindConflicts(let count): exchange("\(counted(count, "value")) lost in conflicts, see `ubcontrol store conflicts`")

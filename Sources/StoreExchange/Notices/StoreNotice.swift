@@ -48,6 +48,8 @@ public enum StoreNotice: Sendable, Hashable {
     case didQuarantine(QuarantinedLog)
     /// This number of values has lost to concurrent writes; `UbiquitousStore.conflicts()` lists them.
     case didFindConflicts(Int)
+    /// The rights of the store's account in a container with a scope have changed, as after a sign-in.
+    case didChangeRights
     /// Rows break a CHECK since columns were merged; they are shown, and `StoreStatus` lists them until they are
     /// repaired.
     case didBreakChecks([BrokenRecord])

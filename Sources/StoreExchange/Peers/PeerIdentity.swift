@@ -14,6 +14,8 @@ struct PeerIdentity {
     let layout: ContentLayout
     let container: UbiquityContainer
     let pool: any DatabaseWriter
+    /// The container with a scope that the store lies in; nil for a plain container.
+    var scope: ScopeContext?
 
     private var files: any FileLayer { container.files }
 
@@ -28,12 +30,16 @@ struct PeerIdentity {
         let directory = layout.logs(of: state.peer, epoch: state.epoch)
         let candidates = try names ?? files.names(in: directory).compactMap { LogFileName($0) }
         guard !candidates.isEmpty else { return nil }
+        // Anybody can write into a directory of a container with a scope; only a copy of this store has its key.
+        let key = try scope?.keys.deviceKey?.publicKey
         let unknown = try pool.read { db in try LogRegister(own: state.peer, db).unknown(among: candidates, of: state.peer) }
         return unknown.first { name in
             // Any program can give a file such a name. It counts only if the contents match the name.
             guard let bytes = try? files.read(directory.appending(name.description), limit: LogFile.limit),
-                let header = try? LogFile(decoding: bytes, named: name).header
+                let log = try? LogFile(decoding: bytes, named: name)
             else { return false }
+            if scope != nil, key.map({ log.isSigned(by: $0, name.hash) }) != true { return false }
+            let header = log.header
             return header.peer == state.peer && header.epoch == state.epoch && header.contentName == state.content
         }
     }
@@ -43,7 +49,11 @@ struct PeerIdentity {
     /// It chooses and stores the identifier first, so that a crash leaves no second mark. Then it makes the peer's
     /// directories. Then one transaction makes the identifier the store's own. Until that transaction, the store is
     /// unchanged.
-    func renew() throws -> StoreState {
+    ///
+    /// - Parameter enrol: makes the new identifier known in a container with a scope; receives the new one and the old one.
+    /// - Returns: the state of the store under its new identifier.
+    /// - Throws: `UbiquitousStoreError`, `Errno`, or GRDB's errors.
+    func renew(enrolling enrol: (_ peer: PeerIdentifier, _ old: PeerIdentifier) throws -> Void) throws -> StoreState {
         let state = try pool.write { db in
             var state = try StoreState.read(db)
             if state.successor == nil {
@@ -54,7 +64,7 @@ struct PeerIdentity {
         }
         Waypoint.identityChosen.pass()
         let place = PeerPlace(layout: layout, container: container, files: files)
-        try place.makeMark(of: state.successor!)
+        if scope == nil { try place.makeMark(of: state.successor!) } else { try enrol(state.successor!, state.peer) }
         Waypoint.identityMarked.pass()
         try place.makeDirectories(of: state.successor!, epoch: state.epoch)
         Waypoint.identityPlaced.pass()

@@ -94,6 +94,12 @@ package struct PeerPlace {
         Waypoint.placeMade.pass()
     }
 
+    /// Creates a peer's own directories in a container with a scope, where policies begin epochs.
+    func makeSignedPlace(of peer: PeerIdentifier, epoch: Int64) throws {
+        try explained { for directory in layout.way { try make(directory) } }
+        try makeDirectories(of: peer, epoch: epoch, isWhole: false)
+    }
+
     /// Begins an epoch.
     ///
     /// - Parameters:

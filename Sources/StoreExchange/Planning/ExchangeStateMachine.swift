@@ -339,6 +339,7 @@ struct ExchangeStateMachine: Sendable {
     // MARK: Maintaining
 
     private mutating func maintain(at now: Instant) {
+        guard !rules.isScoped else { return rest() }
         stage = .maintaining
         isDue = isEager || alarms.isMaintenanceDue(at: now)
         // An exchange without this reason makes no file system calls.

@@ -27,4 +27,6 @@ struct ExchangeRules: Sendable {
     var silenceLimit: TimeInterval?
     /// The rule for content that is gone.
     var wipes = ContentAbsence.Rule.wait
+    /// Whether the content lies in a container with a scope: nothing there is trimmed, and receipts prove nothing.
+    var isScoped = false
 }

@@ -1,4 +1,5 @@
 internal import GRDB
+internal import StoreAuthority
 internal import StoreFormat
 internal import StoreRecords
 internal import SystemPackage
@@ -11,6 +12,8 @@ internal import UbiquityContainers
 /// passed over.
 struct ImportPlanner {
     let reader: LogReader
+    /// Proves signed logs; nil in a plain container.
+    var rights: LogProof?
 
     /// The limits of one transaction, beyond its first log.
     static let batchBytes = 4 << 20
@@ -25,9 +28,23 @@ struct ImportPlanner {
     /// - Returns: the logs that can be joined, that wait, and that cannot be used.
     /// - Throws: GRDB's errors.
     func plan(_ inventory: inout ContentInventory, isPassing: Bool = false, _ db: Database) throws -> ImportPlan {
+        var quarantined: [(peer: PeerIdentifier, name: LogFileName, fault: LogFault)] = []
+        while true {
+            var plan = try planOnce(&inventory, isPassing: isPassing, db)
+            let unproved = rights?.unproved(plan.ready) ?? []
+            quarantined += plan.quarantined + unproved.map { ($0.peer, $0.name, LogProof.fault) }
+            plan.quarantined = quarantined
+            guard !unproved.isEmpty else { return plan }
+            // Logs behind an unproved one are not ready without it.
+            for log in plan.ready { inventory.insert(log.name, of: log.peer) }
+            for log in unproved { inventory.set(.faulty, log.name, of: log.peer) }
+        }
+    }
+
+    private func planOnce(_ inventory: inout ContentInventory, isPassing: Bool, _ db: Database) throws -> ImportPlan {
         let state = try StoreState.read(db)
         var planning = Planning(
-            reader: reader, register: try LogRegister(own: state.peer, db), known: try StoreKnowledge.others(db), clock: state.clock,
+            reader: reader, rights: rights, register: try LogRegister(own: state.peer, db), known: try StoreKnowledge.others(db), clock: state.clock,
             passable: isPassing ? try Retirements.passable(db) : [:])
         var isProgressing = true
         while isProgressing, !planning.plan.isFull {
@@ -55,6 +72,7 @@ struct ImportPlan {
 /// A plan in preparation.
 private struct Planning {
     let reader: LogReader
+    let rights: LogProof?
     let register: LogRegister
     /// The knowledge of the store, with the planned logs.
     var known: Knowledge
@@ -66,8 +84,11 @@ private struct Planning {
     private var planned: [PeerIdentifier: Set<Knowledge.Position>] = [:]
     private var bytes = 0
 
-    init(reader: LogReader, register: LogRegister, known: Knowledge, clock: HybridTime, passable: [PeerIdentifier: Int64]) {
+    init(
+        reader: LogReader, rights: LogProof?, register: LogRegister, known: Knowledge, clock: HybridTime, passable: [PeerIdentifier: Int64]
+    ) {
         self.reader = reader
+        self.rights = rights
         self.register = register
         self.known = known
         self.clock = clock
@@ -128,7 +149,7 @@ private struct Planning {
     private mutating func ready(_ name: LogFileName, of peer: PeerIdentifier, _ inventory: inout ContentInventory) throws -> [ReadyLog]? {
         var logs: [ReadyLog] = []
         switch inventory.state(name, of: peer) {
-        case .faulty, .unknown: return nil
+        case .faulty, .unknown, .unauthorised: return nil
         case .waits(let header): if try !missing(header).isEmpty { return nil }
         case .begun(let begun): logs = begun
         case .new, .unreadable, .lacks: break
@@ -158,7 +179,7 @@ private struct Planning {
     private mutating func rest(after last: ReadyLog, of peer: PeerIdentifier, _ inventory: inout ContentInventory) throws -> ReadyLog? {
         for name in inventory.names(of: peer, at: last.name.sequence + 1) {
             switch inventory.state(name, of: peer) {
-            case .faulty, .unknown: continue
+            case .faulty, .unknown, .unauthorised: continue
             case .waits(let header): if try !missing(header, after: last.name.position).isEmpty { continue }
             case .new, .unreadable, .lacks, .begun: break
             }
@@ -196,6 +217,10 @@ private struct Planning {
             inventory.set(.unknown(obstacle: obstacle, schema: log.log.header.schema), name, of: peer)
             return nil
         }
+        if case .waits(let needs)? = rights?.verdict(on: log, reader.shapes) {
+            inventory.set(.unauthorised(needs), name, of: peer)
+            return nil
+        }
         let awaited: [AwaitedFile]
         do {
             awaited = try missingValues(of: log)
@@ -230,7 +255,9 @@ private struct Planning {
         {
             missing.append((header.peer, previous))
         }
-        for entry in header.news.entries where try !isPassable(entry.position, of: entry.peer) && !isTakenIn(entry.position, of: entry.peer) {
+        // A signed log waits for no other account's.
+        let news = reader.container == nil ? header.news : header.news.filtered { $0.account == header.peer.account }
+        for entry in news.entries where try !isPassable(entry.position, of: entry.peer) && !isTakenIn(entry.position, of: entry.peer) {
             missing.append(entry)
             if entry.peer == register.own { plan.isForked = true }
         }
@@ -270,6 +297,7 @@ private struct Planning {
         case .lacks(let files): .files(files)
         case .unknown(let obstacle, let schema): .schema(obstacle: obstacle, authors: schema)
         case .unreadable(let error): .unreadable(String(describing: error))
+        case .unauthorised(let needs): .statements(needs.map(\.description).sorted())
         case .new, .faulty, .begun: nil
         }
     }

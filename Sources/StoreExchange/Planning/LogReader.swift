@@ -12,14 +12,22 @@ package struct LogReader: LogSource {
     package let files: any FileLayer
     /// The migrations that this store has applied.
     var migrations: [String] = []
+    /// The container whose logs are signed.
+    ///
+    /// Nil for a plain container.
+    package let container: ScopeIdentifier?
 
-    package init(layout: ContentLayout, contentName: String, epoch: Int64, shapes: [TableShape], files: any FileLayer, migrations: [String] = []) {
+    package init(
+        layout: ContentLayout, contentName: String, epoch: Int64, shapes: [TableShape], files: any FileLayer, migrations: [String] = [],
+        container: ScopeIdentifier? = nil
+    ) {
         self.layout = layout
         self.contentName = contentName
         self.epoch = epoch
         self.shapes = shapes
         self.files = files
         self.migrations = migrations
+        self.container = container
     }
 
     /// Reads and checks a whole log.
@@ -36,9 +44,14 @@ package struct LogReader: LogSource {
         guard header.peer == peer else { throw LogFault.damaged("it is a log of \(header.peer)") }
         guard header.epoch == epoch else { throw LogFault.damaged("it is a log of epoch \(header.epoch)") }
         guard header.contentName == contentName else { throw LogFault.damaged("it is a log of the content “\(header.contentName)”") }
+        guard header.rights?.container == container else { throw Self.foreign(header.rights, in: container) }
         let contents = try LogBody.decode(log)
-        for group in contents.groups where !group.time.isPlausible(after: clock) {
+        // All readers of signed logs must judge a stamp alike, whatever they have seen before.
+        for group in contents.groups where container == nil ? !group.time.isPlausible(after: clock) : group.time > .latest {
             throw LogFault.damaged("it has a stamp beyond the year 2200: its writer's clock is wrong")
+        }
+        if container != nil, contents.groups.contains(where: { ![nil, peer].contains($0.peer) }) {
+            throw LogFault.damaged("it has changes of another device, which its signature cannot prove")
         }
         var ready = ReadyLog(peer: peer, name: name, log: log, contents: contents, isOlder: LogTableMapping.isOlder(header.schema, than: migrations))
         // Every change is checked before the first is joined, because a fault found later would undo the other logs
@@ -53,6 +66,12 @@ package struct LogReader: LogSource {
             }
         }
         return ready
+    }
+
+    private static func foreign(_ rights: LogRights?, in container: ScopeIdentifier?) -> LogFault {
+        guard let rights else { return .damaged("it has no signature, as the logs of this container must have") }
+        guard container != nil else { return .damaged("it is a signed log of the container \(rights.container), and this container has no scope") }
+        return .damaged("it is a log of the container \(rights.container)")
     }
 
     /// Returns why this schema cannot take a log, in words, or nil if it can.

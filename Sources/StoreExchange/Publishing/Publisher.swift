@@ -18,6 +18,8 @@ package struct Publisher {
     package let files: any FileLayer
     var log: StoreLog?
     var hint: TransportHint?
+    /// The container with a scope that the logs are signed for; nil for a plain container.
+    var scope: ScopeContext?
 
     package init(layout: ContentLayout, storeFile: FilePath, files: any FileLayer, log: StoreLog? = nil) {
         self.layout = layout
@@ -60,7 +62,7 @@ package struct Publisher {
             try files.makeDirectory(temporary)
             if value > 0 { try publishValues(through: value, of: state, from: pool, by: temporary) }
             for log in logs {
-                try place(log.bytes, as: log.name.description, in: directory, by: temporary)
+                try place(try scope?.signed(log) ?? log.bytes, as: log.name.description, in: directory, by: temporary)
                 placed(log.name)
             }
             try files.syncDirectory(directory)

@@ -276,15 +276,25 @@ struct BaselineExchange {
     /// - Parameter inventory: the files of the content, to which the baseline is added.
     /// - Returns: the baseline; nil if a save came in between.
     /// - Throws: `Errno`, or GRDB's errors.
-    func roll(_ inventory: inout ContentInventory) throws -> BaselineID? {
+    func roll(_ inventory: inout ContentInventory) throws -> BaselineID? { try roll(&inventory) { _ in } }
+
+    /// Writes a baseline of a part of what has been joined and published.
+    ///
+    /// - Parameters:
+    ///   - inventory: the files of the content, to which the baseline is added.
+    ///   - restrict: restricts what is written.
+    /// - Returns: the baseline; nil if a save came in between.
+    /// - Throws: `Errno`, or GRDB's errors.
+    func roll(_ inventory: inout ContentInventory, _ restrict: (inout BaselineWriter) -> Void) throws -> BaselineID? {
         let sequence = BaselineShelf.next(of: scope.peer, among: inventory.baselines)
         let began = ContinuousClock.now
         let temporary = scope.layout.temporary(of: scope.peer, epoch: scope.epoch)
         try scope.files.makeDirectory(temporary)
         let draft = temporary.appending("baseline.\(UUID().uuidString)")
         defer { try? scope.files.remove(draft) }
-        let writer = BaselineWriter(
+        var writer = BaselineWriter(
             store: scope.file.path, shapes: scope.file.shapes, schemaVersion: scope.file.migrations.last ?? "", now: scope.context.now())
+        restrict(&writer)
         guard try writer.write(to: draft, sequence: sequence) != nil else { return nil }
         Waypoint.rollWritten.pass()
         try scope.files.syncFile(draft)

@@ -44,7 +44,7 @@ struct CurrencyCheck {
         var stuck = Set(unusable.map(\.peer))
         for peer in waiting {
             switch peer.reason {
-            case .schema, .unreadable: stuck.insert(peer.peer)
+            case .schema, .unreadable, .statements: stuck.insert(peer.peer)
             case .files: break
             }
         }

@@ -16,6 +16,8 @@ package struct ExchangeContext: Sendable {
     package let contentName: String
     package let layout: ContentLayout
     package let files: any FileLayer
+    /// The container with a scope that the content lies in; nil for a plain container.
+    let scope: ScopeContext?
     let log: StoreLog
     let notices: ExchangeNotices
     /// Tells the transport of published files; nil for a file that exchanges nothing.
@@ -23,6 +25,7 @@ package struct ExchangeContext: Sendable {
     let progress: Broadcast<ImportProgress>
     let conflictRetention: ConflictRetention
     let coalescing: Coalescing?
+    /// When baselines are rolled; nil for never, as in a container with a scope.
     let baselines: BaselinePolicy?
     /// The time after which a silent peer is retired; nil for never.
     let silenceLimit: Duration?
@@ -36,12 +39,13 @@ package struct ExchangeContext: Sendable {
     var rules: ExchangeRules {
         ExchangeRules(
             maximumDelay: coalescing?.maximumDelay, baselines: baselines, silenceLimit: silenceLimit.map { $0 / .seconds(1) },
-            wipes: ContentAbsence.Rule(wipePolicy))
+            wipes: ContentAbsence.Rule(wipePolicy), isScoped: scope != nil)
     }
 
     package var publisher: Publisher {
         var publisher = Publisher(layout: layout, storeFile: file.path, files: files, log: log)
         publisher.hint = hint
+        publisher.scope = scope
         return publisher
     }
 

@@ -1,5 +1,7 @@
+internal import StoreAuthority
 internal import StoreFormat
 internal import StoreRecords
+internal import SystemPackage
 internal import TreeWatching
 internal import UbiquityContainers
 
@@ -19,6 +21,16 @@ struct KnownContent {
     var published: Set<LogFileName> = []
     /// The logs to join next.
     var plan = ImportPlan()
+    /// The statements of a container with a scope, as last read; nil for a plain container.
+    var authority: Authority?
+    /// The number of the last save of statements when they were read.
+    var authorityGeneration: Int64?
+    /// The logs that the bases of the domains hold.
+    var held: [Domain: Knowledge] = [:]
+    /// Proves the logs of a container with a scope; nil for a plain container.
+    var proof: LogProof? { authority.map { LogProof(authority: $0, held: held) } }
+    /// The files of statements that have been found to be faulty.
+    var faultyStatements: [FilePath: LogFault] = [:]
 
     init(_ state: StoreState) { self.state = state }
 
@@ -31,7 +43,15 @@ struct KnownContent {
     /// - Returns: whether a change is a reason to exchange.
     mutating func note(_ batch: TreeChangeBatch, _ context: ExchangeContext, _ machine: inout ExchangeStateMachine) -> Bool {
         let marks = context.container.map { PathPrefix($0.markDirectory) }
-        return batch.reduce(false) { isReason, change in note(change, in: context.layout, marks: marks, &machine) || isReason }
+        let statements = context.scope.map { [PathPrefix($0.directory.authority), PathPrefix($0.directory.accounts)] } ?? []
+        return batch.reduce(false) { isReason, change in
+            if statements.contains(where: { prefix in change.withPathBytes { prefix.rest(of: $0) != nil } }) {
+                // A new statement may let logs in that wait, or make others have no effect.
+                machine.forgetListing()
+                return true
+            }
+            return note(change, in: context.layout, marks: marks, &machine) || isReason
+        }
     }
 
     private mutating func note(_ change: TreeChange, in layout: ContentLayout, marks: PathPrefix?, _ machine: inout ExchangeStateMachine) -> Bool {

@@ -8,17 +8,20 @@ internal import UbiquityContainers
 struct LogExchange {
     let scope: ExchangeScope
 
-    var planner: ImportPlanner {
-        ImportPlanner(
-            reader: LogReader(
-                layout: scope.layout, contentName: scope.context.contentName, epoch: scope.epoch, shapes: scope.file.shapes, files: scope.files,
-                migrations: scope.file.migrations))
+    var reader: LogReader {
+        LogReader(
+            layout: scope.layout, contentName: scope.context.contentName, epoch: scope.epoch, shapes: scope.file.shapes, files: scope.files,
+            migrations: scope.file.migrations, container: scope.context.scope?.container)
     }
 
-    func importer(_ reader: LogReader) -> LogImporter {
-        LogImporter(
+    func planner(_ proof: LogProof? = nil) -> ImportPlanner { ImportPlanner(reader: reader, rights: proof) }
+
+    func importer(_ reader: LogReader, _ proof: LogProof? = nil) -> LogImporter {
+        var importer = LogImporter(
             shapes: scope.file.shapes, sealer: scope.context.sealer, conflictRetention: scope.context.conflictRetention, values: reader.largeValues,
             reader: reader)
+        importer.gate = proof?.gate(own: scope.peer)
+        return importer
     }
 
     // MARK: Publishing
@@ -57,6 +60,7 @@ struct LogExchange {
 
     /// Lists the files of the content.
     func list(_ content: inout KnownContent, _ shelf: inout BaselineShelf) throws {
+        try ScopeKeeper(context: scope.context)?.refresh(&content)
         shelf.relist()
         // A watcher that has lost events does not report them later.
         content.published = []
@@ -120,7 +124,7 @@ struct LogExchange {
 
     /// Plans the logs to join next.
     func plan(_ content: inout KnownContent, isPassing: Bool) throws -> ExchangeOutcome {
-        let plan = try scope.file.pool.read { db in try planner.plan(&content.inventory, isPassing: isPassing, db) }
+        let plan = try scope.file.pool.read { db in try planner(content.proof).plan(&content.inventory, isPassing: isPassing, db) }
         for peer in plan.waiting { scope.context.log.detail("waits: \(peer)") }
         try scope.context.quarantine(plan.quarantined.map { QuarantinedLog($0.name.description, of: $0.peer, $0.fault, since: scope.context.now()) })
         content.plan = plan
@@ -135,7 +139,7 @@ struct LogExchange {
         progress.update { $0.begin(ready, here: content.inventory.count) }
         Waypoint.importPlanned.pass()
         let began = ContinuousClock.now
-        let outcome = try join(ready, by: importer(planner.reader), goesOn: isFull)
+        let outcome = try join(ready, by: importer(reader, content.proof), goesOn: isFull)
         for ready in ready.prefix(outcome.joined) { log.detail("took in \(ready.name) of \(ready.peer), \(ready.size) bytes") }
         log.exchange("took in \(counted(outcome.joined, "log")) in \(began.elapsed)")
         progress.update { $0.finish(ready.prefix(outcome.joined)) }

@@ -9,8 +9,11 @@ package import UbiquityContainers
 struct PeerReceipts {
     let scope: ExchangeScope
 
-    /// Returns the newest receipt of each other peer.
-    func receipts() throws -> [PeerIdentifier: PeerReceipt] { try scope.layout.receipts(besides: scope.peer, epoch: scope.epoch, files: scope.files) }
+    /// Returns the newest receipt of each other peer; none in a container with a scope, where anybody could write one.
+    func receipts() throws -> [PeerIdentifier: PeerReceipt] {
+        if scope.context.scope != nil { return [:] }
+        return try scope.layout.receipts(besides: scope.peer, epoch: scope.epoch, files: scope.files)
+    }
 
     /// Returns the state of the other peers.
     ///

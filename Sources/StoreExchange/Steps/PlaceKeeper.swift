@@ -13,7 +13,9 @@ struct PlaceKeeper {
 
     /// The place in the content; valid only if there is a container.
     private var place: PeerPlace { PeerPlace(layout: context.layout, container: context.container!, files: context.files) }
-    private var identity: PeerIdentity { PeerIdentity(layout: context.layout, container: context.container!, pool: context.file.pool) }
+    private var identity: PeerIdentity {
+        PeerIdentity(layout: context.layout, container: context.container!, pool: context.file.pool, scope: context.scope)
+    }
 
     /// Takes the exchange lease, which ends with its process.
     ///
@@ -35,6 +37,7 @@ struct PlaceKeeper {
 
     /// Reads the store's state, and tells observers if another process of this device has written since the last look.
     func look(_ content: inout KnownContent, _ machine: ExchangeStateMachine) throws -> ExchangeOutcome.Standing {
+        try ScopeKeeper(context: context)?.identify()
         let before = content.dataVersion
         // There is no transaction, which would wait for writers. One call does all of it, because each call changes
         // threads.
@@ -145,6 +148,7 @@ struct PlaceKeeper {
     /// Returns whether the store's place in the container is there, and what is missing if not.
     func attachment(_ state: StoreState) -> ContainerAttachment {
         guard let container = context.container else { return .detached(.rootGone) }
+        if let keeper = ScopeKeeper(context: context) { return keeper.attachment(state) }
         guard state.attached else { return container.attachment() }
         let found = container.attachment(of: state.peer)
         guard found == .attached else { return found }
@@ -169,6 +173,12 @@ struct PlaceKeeper {
     ///
     /// - Returns: whether the store has taken a new identifier.
     func findPlace(_ content: inout KnownContent) throws -> Bool {
+        if let keeper = ScopeKeeper(context: context) {
+            let isRenewed = try content.state.successor != nil || keeper.isWriting(content.state) && place.isTaken(content.state.peer)
+            if isRenewed { content.state = try renew(&content) }
+            try keeper.makePlace(content.state)
+            return isRenewed
+        }
         let found = try place.prepare()
         var state = try context.file.pool.write { db in
             var state = try StoreState.read(db)
@@ -202,6 +212,7 @@ struct PlaceKeeper {
     /// Returns whether a copy of this store uses its identifier, or a crash interrupted taking a new identifier.
     func findStranger(_ content: inout KnownContent, amongAll: Bool) throws -> Bool {
         let state = content.state
+        guard ScopeKeeper(context: context)?.isWriting(state) != false else { return false }
         if try state.successor != nil || identity.stranger(state, among: amongAll ? nil : content.arrivals) != nil { return true }
         content.arrivals = []
         return false
@@ -210,14 +221,14 @@ struct PlaceKeeper {
     /// Takes a new identifier.
     @discardableResult
     func renew(_ content: inout KnownContent) throws -> StoreState {
-        content.state = try identity.renew()
+        content.state = try identity.renew { peer, old in try ScopeKeeper(context: context)?.enrol(peer, as: old) }
         context.post(.didTakeNewIdentifier(content.state.peer))
         return content.state
     }
 
     /// Removes the files of ended epochs as far as possible; a failure is not reported.
     func removeEnded(_ content: KnownContent, _ machine: ExchangeStateMachine) {
-        guard machine.epoch > 1, !machine.isPaused, machine.suspended == nil else { return }
+        guard machine.epoch > 1, !machine.isPaused, machine.suspended == nil, context.scope == nil else { return }
         try? EndedEpochs(layout: context.layout, files: context.files, own: content.state.peer).remove(below: machine.epoch)
     }
 

@@ -127,7 +127,7 @@ struct Rebuild {
             }
         }
         let exchange = LogExchange(scope: scope)
-        let planner = exchange.planner
+        let planner = exchange.planner()
         let importer = exchange.importer(planner.reader)
         var isPassing = false
         while true {

@@ -24,7 +24,8 @@ struct StepPerformer {
         switch step {
         case .look: return .standing(try keeper.look(&content, machine))
         case .adopt: return .adopted(try keeper.adoptAll(giveWay))
-        case .readMarks: return .marked(try keeper.markedEpoch(state))
+        // In a container with a scope, marks prove nothing.
+        case .readMarks: return .marked(context.scope == nil ? try keeper.markedEpoch(state) : state.epoch)
         case .enter(let epoch): try EpochEntry(context: context).enter(epoch, &content)
         case .checkAttachment: return .attachment(keeper.attachment(state))
         case .suspend(let reason): context.post(.didSuspend(reason))
@@ -42,7 +43,7 @@ struct StepPerformer {
             return try exchangeLogs(step, LogExchange(scope: scope), &content, &machine)
         case .publishReceipt:
             context.progress.update { $0.isImporting = false }
-            try ReceiptWriter(scope: scope).publish(&machine.peers)
+            if context.scope == nil { try ReceiptWriter(scope: scope).publish(&machine.peers) }
         case .surveyBaselines, .passOver, .joinBaseline, .countLoose, .measureLoose, .checkAwaited, .checkStranded, .roll, .trim:
             return try exchangeBaselines(step, BaselineExchange(scope: scope), &content, &machine)
         case .readReceipts:
@@ -82,6 +83,8 @@ struct StepPerformer {
     ) throws -> ExchangeOutcome {
         let needs = BaselineNeeds(scope: baselines.scope)
         switch step {
+        // In a container with a scope, only the bases that statements name are joined, with those statements.
+        case .surveyBaselines where context.scope != nil: return .baselines([], isForked: false, knowsOthers: true)
         case .surveyBaselines: return try baselines.survey(content.inventory, &machine.shelf)
         case .passOver(let id, let obstacle): baselines.passOver(id, obstacle)
         case .joinBaseline(let id, let lag): return .baseline(isJoined: try baselines.join(id, lag: lag, &machine.shelf))

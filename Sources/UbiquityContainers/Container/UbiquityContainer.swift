@@ -81,6 +81,15 @@ public struct UbiquityContainer: Sendable {
         self.init(identifier: identifier, account: account, peer: peer, home: home, root: root, files: files, identity: identity)
     }
 
+    /// The container of a scope, at `<root>/<account>/<identifier>`, where `account` names the kind of scope.
+    ///
+    /// Nothing is created, and the signed-in account does not matter.
+    package init(
+        scope identifier: ContainerIdentifier, kind account: AccountName, peer: PeerIdentifier, home: DeviceHome, root: FilePath, files: any FileLayer
+    ) {
+        self.init(identifier: identifier, account: account, peer: peer, home: home, root: root, files: files, identity: nil)
+    }
+
     init(
         identifier: ContainerIdentifier, account: AccountName, peer: PeerIdentifier, home: DeviceHome, root: FilePath, files: any FileLayer,
         identity: IdentityMonitor?

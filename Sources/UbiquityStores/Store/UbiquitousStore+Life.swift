@@ -47,6 +47,9 @@ extension UbiquitousStore {
     ) async throws -> UbiquitousStore {
         let path = try checked(path, options, logger: logger, fileSystem: fileSystem)
         let home = try home ?? DeviceHome.standard()
+        if let scope = options.scope {
+            return try await open(at: path, options: options, in: scope, home: home, schema: schema, now: now, files: files, logger: logger)
+        }
         let identifier = try UbiquityContainer.identifier(options.container(or: container), in: home)
         if let root = try home.containersRoot, let account = try home.account, path.starts(with: root) {
             try StorePlace.check(path, in: UbiquityContainer(recorded: identifier, of: account, home: home, files: files))

@@ -126,7 +126,7 @@ public final class UbiquitousStore: Sendable {
     }
 
     /// Opens a file of a container's account, and begins to exchange.
-    private static func open(
+    static func open(
         _ path: FilePath, in container: UbiquityContainer, _ context: StoreContext, copying: (@Sendable (StoreMigration) -> Void)? = nil
     ) async throws -> StoreBase {
         let newState = StoreState(

@@ -1,0 +1,156 @@
+internal import Foundation
+internal import StoreAuthority
+package import StoreFormat
+internal import StoreRecords
+package import SystemPackage
+package import UbiquityContainers
+
+/// Creates public containers, accounts in them, and devices of accounts, with the keys of this device's home.
+package struct ScopeRegistration: Sendable {
+    package let home: DeviceHome
+    /// The directory that holds `public/<container>`.
+    package let root: FilePath
+    private let files: any FileLayer
+
+    package init(home: DeviceHome, root: FilePath, files: any FileLayer = LinuxFileLayer()) {
+        (self.home, self.root, self.files) = (home, PathFacts.absolute(root), files)
+    }
+
+    package func keys(_ container: ScopeIdentifier) -> DeviceKeys { DeviceKeys(container, in: home) }
+
+    package func directory(_ container: ScopeIdentifier) -> ScopeDirectory {
+        ScopeDirectory(root.appending(DeviceKeys.readerName).appending(container.description), container, files)
+    }
+
+    /// What a new container begins with.
+    package struct Beginning: Sendable {
+        package var access: [String: TableAccess] = [:]
+        package var admission = Policy.Admission.open
+        package var heirs: Set<PublicKey> = []
+        package init() {}
+    }
+
+    /// Creates a public container, whose owner and steward are a new account and this device.
+    ///
+    /// A crash leaves no container, one without statements that nobody knows, or a whole one.
+    ///
+    /// - Parameter beginning: what its first policy says.
+    /// - Returns: the container and the owner's account.
+    /// - Throws: `UbiquitousStoreError`, or `Errno`.
+    package func createContainer(_ beginning: Beginning) throws -> (container: ScopeIdentifier, owner: AccountIdentifier) {
+        let (identity, device, uuid) = (PrivateKey(), PrivateKey(), UUID())
+        // The owner holds every role at first.
+        let roles = Set(
+            beginning.access.values.compactMap { access in if case .role(let role) = access { role } else { nil } } + [StoreMetadata.role])
+        let (statement, owner, peer) = Self.firstStatement(identity, device, uuid)
+        var policy = Policy(version: 1, predecessor: nil, owner: owner, steward: device.publicKey, stewardPeer: peer)
+        policy.access = beginning.access
+        policy.access[StoreMetadata.table] = .role(StoreMetadata.role)
+        policy.admission = beginning.admission
+        policy.heirs = beginning.heirs
+        policy.roles = roles.reduce(into: [:]) { $0[$1] = [owner] }
+        policy.pins = [owner: StatementIdentifier(owner.hash)]
+        let draft = policy.draft(by: device.publicKey)
+        let container = ScopeIdentifier(draft.hash)
+        let keys = keys(container)
+        try write(identity, device, uuid, owner, peer, to: keys)
+        let directory = directory(container)
+        for folder in [root.appending(DeviceKeys.readerName), directory.path, directory.accounts] { try files.makeDirectory(folder) }
+        try directory.write(statement.signed(with: identity, in: container))
+        try directory.write(draft.signed(with: device, in: container))
+        for folder in [directory.path, root.appending(DeviceKeys.readerName), root] { try files.syncDirectory(folder) }
+        return (container, owner)
+    }
+
+    /// Creates an account in a container, with this device as its first.
+    ///
+    /// - Throws: `UbiquitousStoreError` with `unsupported` if this device has an account there, `notFound` if there is no
+    ///   such container; `Errno`.
+    package func createAccount(in container: ScopeIdentifier) throws -> AccountIdentifier {
+        let keys = try freeKeys(container)
+        let (identity, device) = (PrivateKey(), PrivateKey())
+        let uuid = try keys.record(at: root).device
+        let (statement, account, peer) = Self.firstStatement(identity, device, uuid)
+        try write(identity, device, uuid, account, peer, to: keys)
+        try directory(container).write(statement.signed(with: identity, in: container))
+        return account
+    }
+
+    /// Makes the keys of this device for an account that another device has, and returns the code with which that device
+    /// admits it.
+    ///
+    /// - Throws: `UbiquitousStoreError` with `unsupported` if this device has an account there.
+    package func prepareDevice(of account: AccountIdentifier, in container: ScopeIdentifier) throws -> DeviceCode {
+        let keys = try freeKeys(container)
+        var record = try keys.record(at: root)
+        let key = PrivateKey()
+        // The name of a removed peer is never used again.
+        let peer = PeerIdentifier(account: account.description, uuid: UUID())
+        (record.peer, record.account, record.key) = (peer.description, account.description, key.publicKey.description)
+        try keys.write(deviceKey: key)
+        try keys.write(record)
+        return DeviceCode(device: peer, key: key.publicKey)
+    }
+
+    /// Enrols another device of this device's account.
+    ///
+    /// - Parameters:
+    ///   - code: the code that the other device has made.
+    ///   - container: the container.
+    /// - Throws: `UbiquitousStoreError` with `unsupported` if this device may not enrol, or the code is another account's.
+    package func admit(_ code: DeviceCode, in container: ScopeIdentifier) throws {
+        let (keys, directory) = (keys(container), directory(container))
+        let authority = try directory.readAuthority()
+        guard let record = try keys.record, let account = record.account.flatMap(AccountIdentifier.init), let peer = PeerIdentifier(record.peer),
+            let key = try keys.deviceKey, let statement = authority.statement(of: account),
+            let certificate = authority.certificate(of: peer, key: key.publicKey, in: account)
+        else {
+            throw UbiquitousStoreError(.unsupported, "This device is not enrolled in the container \(container), so it cannot enrol another one.")
+        }
+        guard code.device.account == account.description else {
+            throw UbiquitousStoreError(
+                .unsupported, "The code is of a device for the account \(code.device.account), and this device has \(account).")
+        }
+        let enrolment = Enrolment(
+            account: account, statement: statement.id, sponsor: peer, certificate: certificate, device: code.device, key: code.key)
+        try directory.write(enrolment.signed(with: key, in: container))
+    }
+
+    /// Returns the devices of an account, with their keys, by the statements that are here.
+    package func devices(of account: AccountIdentifier, in container: ScopeIdentifier) throws -> [PeerIdentifier: PublicKey] {
+        try directory(container).readAuthority().deviceKeys(of: account)
+    }
+
+    private func freeKeys(_ container: ScopeIdentifier) throws -> DeviceKeys {
+        guard try files.kind(of: directory(container).path) == .directory else {
+            throw UbiquitousStoreError(
+                .notFound, "There is no container at \(directory(container).path); check the identifier and the directory.",
+                path: directory(container).path)
+        }
+        let keys = keys(container)
+        if let account = try keys.record?.account {
+            throw UbiquitousStoreError(.unsupported, "This device has the account \(account) in the container \(container) already.")
+        }
+        return keys
+    }
+
+    private static func firstStatement(
+        _ identity: PrivateKey, _ device: PrivateKey, _ uuid: UUID
+    ) -> (AccountStatement, AccountIdentifier, PeerIdentifier) {
+        // The statement's hash is the account, so the statement names devices without it.
+        let named = PeerIdentifier(account: AccountStatement.unnamed, uuid: uuid)
+        let statement = AccountStatement(
+            account: nil, version: 1, predecessor: nil, identity: identity.publicKey, devices: [named: device.publicKey])
+        let account = AccountIdentifier(statement.draft(by: identity.publicKey).hash)
+        return (statement, account, PeerIdentifier(account: account.description, uuid: uuid))
+    }
+
+    private func write(
+        _ identity: PrivateKey, _ device: PrivateKey, _ uuid: UUID, _ account: AccountIdentifier, _ peer: PeerIdentifier, to keys: DeviceKeys
+    ) throws {
+        try keys.write(identityKey: identity)
+        try keys.write(deviceKey: device)
+        try keys.write(
+            .init(device: uuid, peer: peer.description, account: account.description, key: device.publicKey.description, root: root.string))
+    }
+}

@@ -1,0 +1,87 @@
+internal import StoreExchange
+public import StoreFormat
+internal import StoreRecords
+internal import SystemPackage
+public import UbiquityContainers
+
+extension StoreScope {
+    /// Creates a public container, whose owner is a new account and whose steward is this device.
+    ///
+    /// The owner holds every role at first.
+    ///
+    /// - Parameters:
+    ///   - root: the path of a directory, below which the container is `public/<identifier>`.
+    ///   - access: who may change the records of each synced table.
+    ///   - home: the device home, which gets the keys; nil for the user's own.
+    /// - Returns: the scope, and the owner's account.
+    /// - Throws: `UbiquitousStoreError`, or `Errno` if the directory cannot be written to.
+    public static func createPublic(
+        at root: String, access: [String: TableAccess], home: DeviceHome? = nil
+    ) async throws -> (scope: StoreScope, owner: AccountIdentifier) {
+        let home = try home ?? DeviceHome.standard()
+        return try await blocking {
+            var beginning = ScopeRegistration.Beginning()
+            beginning.access = access
+            let (container, owner) = try ScopeRegistration(home: home, root: FilePath(root)).createContainer(beginning)
+            return (.public(container.description, at: root), owner)
+        }
+    }
+
+    /// Creates an account in the container, with this device as its first.
+    ///
+    /// A store that is open begins to write as the account.
+    ///
+    /// - Parameter home: the device home, which gets the keys; nil for the user's own.
+    /// - Returns: the account.
+    /// - Throws: `UbiquitousStoreError` with `unsupported` if this device has an account there, or `notFound` if there is no
+    ///   such container; `Errno`.
+    public func createAccount(home: DeviceHome? = nil) async throws -> AccountIdentifier {
+        let home = try home ?? DeviceHome.standard()
+        guard let identifier = ScopeIdentifier(container) else {
+            throw UbiquitousStoreError(.unsupported, "\(container.debugDescription) is no identifier of 52 digits in base 32.")
+        }
+        return try await blocking { [root] in try ScopeRegistration(home: home, root: FilePath(root)).createAccount(in: identifier) }
+    }
+}
+
+extension UbiquitousStore {
+    /// Gives a role in the container to an account.
+    ///
+    /// - Parameters:
+    ///   - role: the name of the role, as tables declare it.
+    ///   - account: the account.
+    /// - Throws: `UbiquitousStoreError` with `unsupported` if this device is not the container's steward.
+    public func grant(_ role: String, to account: AccountIdentifier) async throws {
+        _ = try await runner.signPolicy { $0.roles[role, default: []].insert(account) }
+    }
+
+    /// Takes a role in the container from an account.
+    ///
+    /// What this store has of the account's changes stays. Later logs of the account have no effect on curated tables, also
+    /// if they have an old date.
+    ///
+    /// - Parameters:
+    ///   - role: the name of the role.
+    ///   - account: the account.
+    /// - Throws: `UbiquitousStoreError` with `unsupported` if this device is not the container's steward.
+    public func take(_ role: String, from account: AccountIdentifier) async throws {
+        _ = try await runner.signPolicy { $0.roles[role]?.remove(account) }
+    }
+
+    /// Removes devices of this device's account in the container, such as a stolen one, with all devices that they have
+    /// enrolled.
+    ///
+    /// What this store has of their records stays. Their later logs have no effect, and neither have those of devices that
+    /// they enrol.
+    ///
+    /// - Parameter devices: the devices' peers.
+    /// - Throws: `UbiquitousStoreError` with `unsupported` if this device does not have the account's key, or `notFound`.
+    public func removeDevices(_ devices: Set<PeerIdentifier>) async throws { try await runner.removeDevices(devices) }
+
+    /// Merges two policies of one number, which the steward has signed after a restore from a backup.
+    ///
+    /// The merged policy gives the rights on which both agree.
+    ///
+    /// - Throws: `UbiquitousStoreError` with `unsupported` if this device is not the container's steward.
+    public func mergePolicies() async throws { _ = try await runner.signPolicy { _ in } }
+}
