@@ -132,8 +132,8 @@ struct Line: Encodable {
         case .didRemoveContent(let removal):
             event = "removed"
             reason = "the notebook was removed on all devices; \(removal.kept?.changes ?? 0) changes that no device had read are set aside"
-        case .willChange, .didChange, .didSetAside:
-            // The event cannot occur, because this store stays with one account.
+        case .willChange, .didChange, .didSetAside, .didChangeRights:
+            // These events cannot occur, because this store stays with one account in its own container.
             event = "moved"
         case .didQuarantine(let log):
             event = "quarantined"

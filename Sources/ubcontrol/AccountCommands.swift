@@ -78,10 +78,27 @@ struct SignOutCommand: AsyncParsableCommand {
     }
 }
 
-/// Runs `ubcontrol account`.
+/// Groups the commands about accounts.
 struct AccountCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "account",
+        abstract: "Show the account that is signed in, and manage accounts in public containers.",
+        discussion: """
+            An account in a public container is a key, and lives only there: `ubcontrol account create` makes it on a first device. On a second, \
+            `ubcontrol account enrol` prints a code, which `ubcontrol account admit` takes on the first.
+            """,
+        subcommands: [
+            AccountShowCommand.self, AccountCreateCommand.self, AccountEnrolCommand.self, AccountAdmitCommand.self, AccountDevicesCommand.self,
+            AccountRevokeCommand.self,
+        ],
+        defaultSubcommand: AccountShowCommand.self
+    )
+}
+
+/// Runs `ubcontrol account show`.
+struct AccountShowCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "show",
         abstract: "Show the account that is signed in.",
         discussion: "Exit status 1 while signed out."
     )
