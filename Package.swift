@@ -69,19 +69,27 @@ let package = Package(
             dependencies: ["CLinux", "TreeWatching", "FileCoordination", system, logging], swiftSettings: settings),
         // What a store is: the files of a content, one SQLite file, the exchange between the two, the handle that an app holds, and what tools read.
         .target(name: "StoreFormat", dependencies: ["ByteCoding", "COpenSSL", "UbiquityContainers", system], swiftSettings: settings),
+        // What follows from the signed statements of a container: who may change what.
+        .target(name: "StoreAuthority", dependencies: ["UbiquityContainers", "StoreFormat"], swiftSettings: settings),
         .target(
             name: "StoreRecords", dependencies: ["CLinux", "UbiquityContainers", "StoreFormat", grdb, sqlite, system], swiftSettings: settings),
         .target(
             name: "StoreExchange",
-            dependencies: ["CLinux", "TreeWatching", "UbiquityContainers", "StoreFormat", "StoreRecords", grdb, sqlite, system, logging],
+            dependencies: [
+                "CLinux", "TreeWatching", "UbiquityContainers", "StoreFormat", "StoreAuthority", "StoreRecords", grdb, sqlite, system, logging,
+            ],
             swiftSettings: settings),
         .target(
             name: "UbiquityStores",
-            dependencies: ["TreeWatching", "UbiquityContainers", "StoreFormat", "StoreRecords", "StoreExchange", grdb, system, logging],
+            dependencies: [
+                "TreeWatching", "UbiquityContainers", "StoreFormat", "StoreAuthority", "StoreRecords", "StoreExchange", grdb, system, logging,
+            ],
             swiftSettings: settings),
         .target(
             name: "StoreInspection",
-            dependencies: ["FileCoordination", "UbiquityContainers", "StoreFormat", "StoreRecords", "StoreExchange", grdb, system],
+            dependencies: [
+                "FileCoordination", "UbiquityContainers", "StoreFormat", "StoreAuthority", "StoreRecords", "StoreExchange", grdb, system,
+            ],
             swiftSettings: settings),
         .target(
             name: "SyncthingStatus", dependencies: ["COpenSSL", "UbiquityContainers", http, nio, nioHTTP, nioTLS, system],
@@ -135,10 +143,16 @@ let package = Package(
             swiftSettings: settings),
         // As an app has it that is no part of this package: without our settings.
         .executableTarget(name: "groceries", dependencies: ["Ubiquity", grdb], path: "Examples/Tutorial"),
+        .executableTarget(name: "scores", dependencies: ["Ubiquity", grdb], path: "Examples/HighScores"),
         .executableTarget(
             name: "ubiquity-demo", dependencies: ["ToolProcesses", arguments, system], path: "Tools/Demo", swiftSettings: settings),
+        // Peers with signed statements, without files: the rules of StoreAuthority against random attackers.
+        .target(
+            name: "SignedSimulation", dependencies: ["StoreAuthority", "StoreFormat", "UbiquityContainers", "UbiquityTesting"],
+            path: "Tools/SignedSimulation", swiftSettings: settings),
         .executableTarget(
-            name: "ubiquity-simulate", dependencies: ["UbiquityContainers", "UbiquityStores", "UbiquityTesting", arguments, grdb, system],
+            name: "ubiquity-simulate",
+            dependencies: ["SignedSimulation", "UbiquityContainers", "UbiquityStores", "UbiquityTesting", arguments, grdb, system],
             path: "Tools/Simulate",
             swiftSettings: settings),
         .executableTarget(
@@ -185,8 +199,8 @@ let package = Package(
         .testTarget(
             name: "UbiquityStoresTests",
             dependencies: [
-                "TreeWatching", "UbiquityContainers", "StoreFormat", "StoreRecords", "StoreExchange", "StoreInspection", "UbiquityStores",
-                "UbiquityTesting", "FuzzDecoders", "Waiting", grdb, sqlite, system, logging,
+                "TreeWatching", "UbiquityContainers", "StoreFormat", "StoreAuthority", "StoreRecords", "StoreExchange", "StoreInspection",
+                "UbiquityStores", "SignedSimulation", "UbiquityTesting", "FuzzDecoders", "Waiting", grdb, sqlite, system, logging,
             ],
             exclude: ["FuzzFinds"], swiftSettings: settings),
         .testTarget(
@@ -208,7 +222,7 @@ let package = Package(
                 "CLinux", "ToolProcesses", "ToolSupport", "Waiting", "UbiquityContainers", "StoreInspection", "UbiquityStores", "UbiquityTesting",
                 "ubwatch",
                 "ubcontrol", "ubiquityd", "ubiquity-torture",
-                "notes", "people", "people-by-state", "groceries",
+                "notes", "people", "people-by-state", "groceries", "scores",
                 "ubiquity-demo", "ubiquity-bench", "ubiquity-simulate", "ubiquity-wipes", system,
             ],
             swiftSettings: settings),
