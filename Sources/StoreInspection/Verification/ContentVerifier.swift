@@ -1,4 +1,5 @@
 internal import Foundation
+internal import StoreAuthority
 internal import StoreExchange
 internal import StoreFormat
 internal import SystemPackage
@@ -19,6 +20,9 @@ struct ContentVerifier {
             UbiquityContainer.isOfContent(name) ? .directory : nil
         }
         verifyMarks(&found)
+        let authority = authority
+        // Policies begin epochs in a container with a scope.
+        if let authority { found.epoch = authority.policy?.value.epoch ?? 1 }
         var peers: [Int64: [PeerIdentifier]] = [:]
         for peer in entries.compactMap({ PeerIdentifier($0) }) {
             for epoch in epochs(of: peer, &found) { peers[epoch, default: []].append(peer) }
@@ -26,6 +30,7 @@ struct ContentVerifier {
         for (epoch, peers) in peers.sorted(by: { $0.key < $1.key }) {
             var verifier = EpochVerifier(
                 layout: layout, contentName: name, epoch: epoch, files: files, clock: HybridTime(now), progress: progress, found: found)
+            verifier.authority = authority
             verifier.verify(peers)
             found = verifier.found
         }
@@ -36,6 +41,16 @@ struct ContentVerifier {
             peer.knowledge.filter { $0.behind > 0 }.map { .init(peer: peer.peer, author: $0.peer, logs: $0.behind) }
         }
         return found
+    }
+
+    /// The statements of the container, if it has a scope.
+    private var authority: Authority? {
+        // The way begins with the content's first directory below `CoreData`.
+        let container = layout.directory.components.dropLast(layout.content.split(separator: "/").count + 1)
+        guard let scope = container.last.flatMap({ ScopeIdentifier($0.string) }) else { return nil }
+        let directory = ScopeDirectory(FilePath(root: layout.directory.root, container), scope, files)
+        guard (try? files.kind(of: directory.authority)) == .directory else { return nil }
+        return try? directory.readAuthority()
     }
 
     private func verifyMarks(_ found: inout ContentVerification) {

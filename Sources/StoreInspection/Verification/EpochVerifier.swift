@@ -1,3 +1,4 @@
+internal import StoreAuthority
 internal import StoreExchange
 internal import StoreFormat
 internal import SystemPackage
@@ -19,6 +20,8 @@ struct EpochVerifier {
     let clock: HybridTime
     let progress: (FilePath) -> Void
     var found: ContentVerification
+    /// The statements of the container, if it has a scope.
+    var authority: Authority?
 
     /// A log of any peer.
     private struct LogID: Hashable, Comparable {
@@ -85,13 +88,15 @@ struct EpochVerifier {
 
     private mutating func verifyLogs(of peer: PeerIdentifier) {
         let directory = layout.logs(of: peer, epoch: epoch)
-        let reader = LogReader(layout: layout, contentName: contentName, epoch: epoch, shapes: [], files: files)
+        let reader = LogReader(layout: layout, contentName: contentName, epoch: epoch, shapes: [], files: files, container: authority?.container)
         var before: LogFileName?
         for name in (logs[peer] ?? []).sorted() {
             let path = directory.appending(name.description)
             progress(path)
             do {
-                note(try reader.read(name, of: peer, clock: clock))
+                let log = try reader.read(name, of: peer, clock: clock)
+                try verifySignature(of: log)
+                note(log)
                 if before?.sequence == name.sequence {
                     found.findings.report(
                         .remark, path, "there is another log of this sequence: the identifier has been in use in two places at once",
@@ -110,6 +115,17 @@ struct EpochVerifier {
                 found.findings.reportUnreadable(path, error)
             }
             found.logs += 1
+        }
+    }
+
+    /// Verifies that the author's device has signed a log, in a container with a scope.
+    private func verifySignature(of log: ReadyLog) throws(LogFault) {
+        guard let authority, let rights = log.log.header.rights else { return }
+        guard let author = authority.author(log.peer, certificate: rights.certificate) else {
+            throw .damaged("its certificate is not here, has no effect, or does not name its author")
+        }
+        guard log.log.isSigned(by: author.key, log.name.hash) else {
+            throw .damaged("its signature is not valid: it is altered, or another key than its author's made it")
         }
     }
 

@@ -162,8 +162,10 @@ extension StoreCheck {
         for name in try Outbox.names(db) {
             sealed += 1
             let bytes = [UInt8](try Data.fetchOne(db, sql: "SELECT bytes FROM ubiquity_outbox WHERE sequence = ?", arguments: [name.sequence])!)
-            do {
-                let header = try LogFile(decoding: bytes, named: name).header
+            do throws(LogFault) {
+                // A log with rights is signed when it is published.
+                let header = try LogFile(unsigned: bytes).header
+                guard ContentHash(of: bytes) == name.hash else { throw LogFault.damaged("its bytes do not have the hash beside it") }
                 if header.peer != state.peer { report(.outbox, name.description, "it is a log of \(header.peer), and the store is \(state.peer)") }
                 if let before, name.sequence != before.sequence + 1 || header.predecessor != before.hash {
                     report(.outbox, name.description, "it does not follow log \(before.sequence)")

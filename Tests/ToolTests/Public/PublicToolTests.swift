@@ -94,6 +94,9 @@ struct PublicToolTests {
                     #expect(
                         outcome.output.split(separator: "\n").contains { $0.contains(FilePath(name).lastComponent!.string) && $0.contains("refused") }
                     )
+                    guard name.hasSuffix(".ublog") else { continue }
+                    let found = try await game.run("ubwatch", ["verify", game.container.string], as: "bob")
+                    #expect(found.status == 1 && found.output.contains("fault"), "\(name) \(index): \(found)")
                 }
                 try bytes.write(to: file)
             }
