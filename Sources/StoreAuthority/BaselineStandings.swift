@@ -4,7 +4,7 @@ internal import UbiquityContainers
 extension Authority {
     /// Returns whether a baseline is joined in a domain.
     ///
-    /// The base that the statement in effect names counts by its hash, whoever made it. Another baseline needs a warrant:
+    /// The base that the statement in effect names counts by its hash, by any author. Another baseline needs a warrant:
     /// by the steward for the roles, by a device of the account for a slice, since the last removal.
     package func standing(of baseline: BaselineID, in domain: Domain) -> BaselineStanding {
         if base(of: domain) == baseline { return .counts }

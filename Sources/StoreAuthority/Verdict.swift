@@ -124,7 +124,7 @@ package enum BaselineStanding: Hashable, Sendable {
 package enum BaselineFault: Hashable, Sendable, CustomStringConvertible {
     /// Nobody has warranted it.
     case unwarranted
-    /// Who warrants it has no authority over the domain.
+    /// The author of its warrant has no authority over the domain.
     case authority
     /// It is from before the authority's last removal.
     case outdated

@@ -26,7 +26,7 @@ struct PublicCreateCommand: AsyncParsableCommand {
         abstract: "Create a public container, and print its identifier.",
         discussion: """
             The container is the directory public/<identifier> below --at. Its owner is a new account, and this device is its steward: only this \
-            device signs policies. Keep a copy of scopes/<identifier> of the device home: the key in identity.key alone replaces a lost steward. \
+            device signs policies. Keep a copy of scopes/<identifier> of the device home: without its keys no policy can be signed any more. \
             The tables and their rules are those that the app declares.
             """
     )
@@ -41,12 +41,6 @@ struct PublicCreateCommand: AsyncParsableCommand {
             valueName: "rule"))
     var tables: [String] = []
 
-    @Option(
-        name: .customLong("registrar"),
-        help: ArgumentHelp(
-            "A public key that admits accounts; without one, any account contributes. It may be given more than once.", valueName: "key"))
-    var registrars: [String] = []
-
     @OptionGroup var home: HomeOptions
 
     @Flag(help: "Print a JSON object: container, owner, directory.")
@@ -56,9 +50,6 @@ struct PublicCreateCommand: AsyncParsableCommand {
         if tables.isEmpty { throw ValidationError("Name each synced table with --table, such as --table score=creator:player.") }
         for table in tables where Self.rule(table) == nil {
             throw ValidationError("“\(table)” is no rule of a table; write NAME=creator:COLUMN or NAME=role:ROLE.")
-        }
-        for key in registrars where PublicKey(key) == nil {
-            throw ValidationError("“\(key)” is no public key, which has 52 letters and digits.")
         }
     }
 
@@ -76,7 +67,6 @@ struct PublicCreateCommand: AsyncParsableCommand {
     func run() async throws {
         var beginning = ScopeRegistration.Beginning()
         for (table, access) in tables.compactMap(Self.rule) { beginning.access[table] = access }
-        if !registrars.isEmpty { beginning.admission = .registrars(Set(registrars.compactMap { PublicKey($0) })) }
         let registration = ScopeRegistration(home: try home.deviceHome, root: FilePath(root))
         let (container, owner) = try registration.createContainer(beginning)
         if json {

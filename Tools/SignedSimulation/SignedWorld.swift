@@ -23,7 +23,7 @@ final class SignedWorld {
     private(set) var accountStatements: [StatementIdentifier: Signed<AccountStatement>] = [:]
     /// The policies that a key has signed which may sign them.
     var sound: [StatementIdentifier] = []
-    /// Those of them that the owner and the steward have meant.
+    /// The policies that the owner and the steward have meant.
     var meant: [StatementIdentifier] = []
     private(set) var devices: [SimulatedDevice] = []
     /// The devices of each account that its people know of.

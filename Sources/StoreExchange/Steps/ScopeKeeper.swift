@@ -66,7 +66,7 @@ struct ScopeKeeper {
         else {
             throw UbiquitousStoreError(
                 .readOnly,
-                "Another copy of \(context.file.path) writes as \(old), and this device may not enrol a new name; enrol it again with: ubcontrol account enrol",
+                "Another copy of \(context.file.path) writes as \(old), and this device may not enrol a new name; enrol it again, with a new device home",
                 path: context.file.path)
         }
         let enrolment = Enrolment(

@@ -41,7 +41,8 @@ struct ScopeSteward {
         else {
             throw UbiquitousStoreError(
                 .unsupported,
-                "This device does not have the key of the account, which alone removes devices; recover it here with: ubcontrol account recover")
+                "This device does not have the key of the account, which alone removes devices; use the device that created the account, or copy its identity.key into this device home"
+            )
         }
         guard !removed.contains(content.state.peer) else {
             throw UbiquitousStoreError(.unsupported, "A device does not remove itself; remove \(content.state.peer) on another one.")

@@ -43,7 +43,7 @@ package struct Policy: Hashable, Sendable {
     package var stewardPeer: PeerIdentifier
     /// The keys that may begin a new term besides the owner's identity key.
     package var heirs: Set<PublicKey> = []
-    /// Who may change the records of each table, by the table's name.
+    /// The rule for changes of each table's records, by the table's name.
     package var access: [String: TableAccess] = [:]
     /// The accounts that hold each role.
     package var roles: [String: Set<AccountIdentifier>] = [:]
@@ -92,7 +92,7 @@ extension Policy {
     }
 }
 
-/// Who may change the records of a table in a container with a scope.
+/// The rule for changes of a table's records in a container with a scope.
 public enum TableAccess: Hashable, Sendable {
     /// Each account changes the records that hold its identifier in a column of the primary key.
     case creator(String)

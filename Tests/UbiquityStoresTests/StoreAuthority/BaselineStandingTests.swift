@@ -32,7 +32,7 @@ struct BaselineStandingTests {
         #expect(made.authority().standing(of: own, in: roles) == .refused(.unwarranted), "a warrant is for one domain")
     }
 
-    @Test("P-14: a baseline from before the last removal joins nothing; the base that the statement names counts, whoever made it")
+    @Test("P-14: a baseline from before the last removal joins nothing; the base that the statement names counts, by any author")
     func outdated() {
         let bases = [made.baseline(by: "o1"), made.baseline(by: "a1")]
         let (old, own) = (made.baseline(by: "o1"), made.baseline(by: "a2"))

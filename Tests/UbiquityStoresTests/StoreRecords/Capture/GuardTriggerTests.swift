@@ -8,7 +8,7 @@ import UbiquityTesting
 @testable import StoreRecords
 @testable import UbiquityStores
 
-/// What the triggers of a store with a scope let pass, and what they refuse, whoever writes.
+/// The changes that the triggers of a store with a scope let pass and refuse, from any program.
 struct GuardTriggerTests {
     private static let unchanged = [["alice", "s", "1", "'n'", "NULL"], ["bob", "s", "2", "'n'", "NULL"], ["template", "t", "T", "", ""]]
 
