@@ -62,7 +62,7 @@ package struct FileGlance: Sendable {
     private static func isEmpty(_ schema: SyncedSchema, _ db: Database) throws -> Bool {
         guard try !state(db).isGiven, try schema.migrator.hasCompletedMigrations(db) else { return false }
         let known = try KnownTable.all(db, withLocalColumns: false)
-        guard Set(known.map(\.name)) == Set(schema.tables.map(\.name) + [StoreMetadata.table]) else { return false }
+        guard Set(known.map(\.name)) == Set(schema.tables.map(\.name) + schema.ownTables.map(\.name)) else { return false }
         var tables = ["ubiquity_outbox", "ubiquity_adoption"]
         for table in known { tables += [table.name.quotedIdentifier, "ubiquity_capture_\(table.number)", "ubiquity_unresolved_\(table.number)"] }
         return try areEmpty(tables, db)

@@ -205,6 +205,7 @@ package struct StoreFile {
                 if let scope { try ScopeState.create(scope, db) }
             }
             try db.execute(sql: StoreMetadata.statement)
+            if schema.hasScope { try db.execute(sql: Moderation.statement) }
             return try StoreFile(path, pool, InstalledTables(StoreInstaller.install(shapes, db), schema, db), durability)
         }
     }
@@ -216,6 +217,26 @@ package struct StoreFile {
         shapes = tables.shapes
         migrations = tables.migrations
         hasChecks = tables.hasChecks
+    }
+
+    /// Opens a copy of the file, which no other program knows.
+    ///
+    /// - Parameter copy: the path of a copy of the same version.
+    /// - Returns: the open copy, which is not durable.
+    /// - Throws: GRDB's errors.
+    package func opening(copy: FilePath) throws -> StoreFile {
+        var configuration = Self.configuration
+        configuration.prepareDatabase { db in try db.execute(sql: "PRAGMA synchronous = OFF") }
+        return StoreFile(self, at: copy, try DatabaseQueue(path: copy.string, configuration: configuration))
+    }
+
+    private init(_ original: StoreFile, at path: FilePath, _ pool: any DatabaseWriter) {
+        self.path = path
+        self.pool = pool
+        durability = nil
+        shapes = original.shapes
+        migrations = original.migrations
+        hasChecks = original.hasChecks
     }
 
     private static func explained(_ error: DatabaseError, _ path: FilePath) -> UbiquitousStoreError {

@@ -37,6 +37,9 @@ package struct DomainRows: Sendable {
                     try db.execute(sql: statement, arguments: statement.contains("?") ? [owner] : [])
                 }
             }
+            try RecordLimit.forget(shapes, owner, db)
+            // Without the decisions, what they hide is shown.
+            if domain == .roles { try Overlay.markHeld(all, db) }
             let cleared = Set(shapes.map(\.name))
             for shape in all where shape.foreignKeys.contains(where: { cleared.contains(all[$0.parent].name) }) {
                 let keys = shape.keyColumns.map(\.quotedIdentifier).joined(separator: ", ")

@@ -19,6 +19,7 @@ extension TableImporter {
             try park(registers(beginning: change, clock))
         case .ends(let life):
             if let aside { try leave(aside, table) }
+            related?.tables.limit?.end(change.key, in: related!.index)
             try clocks.bury(change.key, life: life)
         case .merges(let winning, let clock):
             var merged = aside!
@@ -46,7 +47,8 @@ extension TableImporter {
 
     /// Keeps a record aside until it is resolved.
     func park(_ registers: Registers) throws {
-        guard let table = related?.table else { return }
+        guard let (tables, table, index) = related else { return }
+        tables.limit?.begin(registers.key, in: index)
         try table.put(AsideRecord(registers: registers, shown: registers.key, state: .pending))
         try table.markUnresolved(registers.key)
     }

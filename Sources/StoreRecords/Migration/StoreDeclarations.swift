@@ -25,7 +25,7 @@ enum StoreDeclarations {
     static func areCurrent(_ shapes: [TableShape], _ db: Database) throws -> Bool { try known(db) == current(shapes, db) }
 
     private static func known(_ db: Database) throws -> [Subject: String] {
-        guard try db.tableExists("ubiquity_declaration") else { return [:] }
+        guard try db.tableExists("ubiquity_declaration", in: "main") else { return [:] }
         return try Row.fetchAll(db, sql: "SELECT kind, name, text FROM ubiquity_declaration").reduce(into: [:]) {
             $0[Subject(kind: $1["kind"], name: $1["name"])] = $1["text"]
         }

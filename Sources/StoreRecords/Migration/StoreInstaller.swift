@@ -37,7 +37,9 @@ enum StoreInstaller {
     /// - Throws: `UbiquitousStoreError` if a table has changed incompatibly, or GRDB's errors.
     static func install(_ shapes: [TableShape], isMigrated: Bool = false, _ db: Database) throws -> [TableShape] {
         var mayHaveMissed = isMigrated
-        if shapes.contains(where: { $0.access != nil }) { for statement in AuthorityRow.statements { try db.execute(sql: statement) } }
+        if shapes.contains(where: { $0.access != nil }) {
+            for statement in AuthorityRow.statements + [RecordLimit.statement] { try db.execute(sql: statement) }
+        }
         let numbered = try shapes.map { shape in
             if let known = try known(shape, db) {
                 if try reconcile(known, db) { mayHaveMissed = true }

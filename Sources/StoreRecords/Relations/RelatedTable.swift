@@ -23,8 +23,10 @@ package final class RelatedTable {
         self.db = db
         names = RelationTables(shape: shape)
         clocks = try ClockTable(shape: shape, db)
-        hasAsides = try Self.isFilled(shape.asideTable, db)
-        hasFacts = try Self.isFilled(shape.sameTable, db)
+        let filled = try RawStatement("SELECT EXISTS (SELECT 1 FROM \(shape.asideTable)), EXISTS (SELECT 1 FROM \(shape.sameTable))", db)
+        defer { filled.reset() }
+        _ = try filled.step()
+        (hasAsides, hasFacts) = (filled.integer(0) != 0, filled.integer(1) != 0)
         hasMoved = try !shape.exclusives.isEmpty && Self.isFilled(shape.movedTable, db)
     }
 

@@ -13,6 +13,8 @@ package final class RelatedTables {
     ///
     /// The meaning of the latter depends on the table too, even if the record between them does not exist.
     let mentions: [[(child: Int, key: ForeignKey)]]
+    /// The limit of an account's records; nil without contributed tables.
+    let limit: RecordLimit?
     private var opened: [RelatedTable?]
     private let db: Database
 
@@ -21,6 +23,7 @@ package final class RelatedTables {
         guard shapes.contains(where: \.isRelated) else { return nil }
         self.shapes = shapes
         self.db = db
+        limit = shapes.contains { $0.ownerPlace != nil } ? RecordLimit(shapes, db) : nil
         opened = shapes.map { _ in nil }
         references = shapes.indices.map { parent in
             shapes.indices.flatMap { child in shapes[child].foreignKeys.filter { $0.parent == parent }.map { (child, $0) } }
@@ -78,8 +81,18 @@ package final class RelatedTables {
 }
 
 extension RelatedTables {
+    /// Returns whether a new record of a table concerns no other record, and none concerns it: the table has no rules, and
+    /// every row shows its own record.
+    func isPlain(_ index: Int) throws -> Bool {
+        guard !shapes[index].hasRules else { return false }
+        let table = try self[index]
+        return !table.hasAsides && !table.hasFacts
+    }
+
     /// Marks a record with a new row, if it or other records may now show something else.
     func noteBegun(_ index: Int, _ node: RecordNode, value: (Int) throws -> RecordValue) throws {
+        limit?.begin(node.key, in: index)
+        if try isPlain(index) { return }
         let table = try self[index]
         if try needsParent(index, node.key, among: nil, value: value) || table.partner(of: node.key) != nil
             || isAwaited(index) || !table.neighbours(of: node).isEmpty || table.hasMoved || table.hasRival(node.key)
@@ -103,6 +116,7 @@ extension RelatedTables {
     /// Marks a record that ended, if other records may now show something else.
     func noteEnded(_ index: Int, _ node: RecordNode) throws {
         let table = try self[index]
+        limit?.end(node.key, in: index)
         if try shapes[index].isParent || !table.neighbours(of: node).isEmpty || table.hasMoved || EqualForeigners(table: table).mayBeHeld {
             try table.markUnresolved(node.key)
         }

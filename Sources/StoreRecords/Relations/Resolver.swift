@@ -9,6 +9,7 @@ internal import StoreFormat
 /// - A reference to a record that is shown under another key is shown with that key.
 /// - An entity whose parent is not shown shows NULL or the default instead, or is held.
 /// - If two entities hold a value that only one can hold, one of them shows another value.
+/// - An entity that the overlay hides is held.
 ///
 /// Entities that refer to each other in a circle are all shown: of all choices of held entities that leave no reference
 /// dangling, the smallest applies.
@@ -24,15 +25,18 @@ final class Resolver {
     private let choices: [String: [String: SyncedTable.Exclusive.Choice]]
     private let equalRecords: EqualRecords
     private let refused = RefusedRows()
+    private let overlay: Overlay?
     private let writer: RowWriter
 
     init(
         _ tables: RelatedTables, peers: PeerTable, elections: [String: SyncedTable.Election], now: Double, stamp: Stamp,
-        choices: [String: [String: SyncedTable.Exclusive.Choice]] = [:], unites: Bool = true, rights: WriteRights? = nil
+        choices: [String: [String: SyncedTable.Exclusive.Choice]] = [:], unites: Bool = true, rights: WriteRights? = nil,
+        overlay: Overlay? = nil
     ) {
         self.tables = tables
         self.peers = peers
         self.choices = choices
+        self.overlay = overlay
         order = RelationOrder(tables.shapes).tables
         self.elections = Elections(elections, peers: peers, stamp: stamp)
         equalRecords = EqualRecords(tables, elections: self.elections, now: now, unites: unites, rights: rights)
@@ -81,7 +85,7 @@ final class Resolver {
     /// Runs one round, and returns the records that were found to be one, for the next round.
     private func resolve(_ marked: [RecordName]) throws -> [RecordName] {
         let search = EntitySearch(tables, peers: peers, elections: elections, marked: Set(marked))
-        let evaluator = RowEvaluator(search, refused: refused)
+        let evaluator = RowEvaluator(search, refused: refused, overlay: overlay)
         let exclusions = ExclusionRound(evaluator, peers: peers, choices: choices)
         try search.composeMarked(in: order)
         try evaluator.recall()

@@ -4,12 +4,14 @@ internal import StoreFormat
 final class RowEvaluator {
     let search: EntitySearch
     private let refused: RefusedRows
+    private let overlay: Overlay?
     /// The entities that have looked up each record as their parent.
     private var dependents: [RecordName: Set<Int>] = [:]
 
-    init(_ search: EntitySearch, refused: RefusedRows) {
+    init(_ search: EntitySearch, refused: RefusedRows, overlay: Overlay?) {
         self.search = search
         self.refused = refused
+        self.overlay = overlay
     }
 
     private var tables: RelatedTables { search.tables }
@@ -61,6 +63,10 @@ final class RowEvaluator {
     private func evaluate(_ index: Int) throws {
         let entity = search.entities[index]
         let shape = tables.shapes[entity.table]
+        if let reason = try overlay?.reason(entity.table, entity.shownKey) {
+            entity.outcome = .held(reason)
+            return
+        }
         var values = entity.joined.values
         var isStandIn = false
         for reference in shape.foreignKeys {

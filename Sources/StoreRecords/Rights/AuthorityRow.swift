@@ -1,8 +1,8 @@
 package import GRDB
 internal import StoreFormat
 
-/// The rights of the store's account in the store file, where the guard triggers read them: the one row of
-/// `ubiquity_authority`.
+/// The rights of the store's account in the store file, where the guard triggers read them, and the limit of records:
+/// the one row of `ubiquity_authority`.
 ///
 /// Only a store with a scope has the table. A new row gives no rights.
 package enum AuthorityRow {
@@ -15,13 +15,14 @@ package enum AuthorityRow {
     /// The statements that create the table and its row.
     static let statements = [
         """
-        CREATE TABLE IF NOT EXISTS \(table) (number INTEGER PRIMARY KEY, account TEXT, contributes INTEGER NOT NULL, roles TEXT NOT NULL) STRICT
+        CREATE TABLE IF NOT EXISTS \(table) (number INTEGER PRIMARY KEY, account TEXT, contributes INTEGER NOT NULL, roles TEXT NOT NULL, \
+        records INTEGER NOT NULL) STRICT
         """,
-        "INSERT OR IGNORE INTO \(table) VALUES (\(number), NULL, 0, '')",
+        "INSERT OR IGNORE INTO \(table) VALUES (\(number), NULL, 0, '', \(Policy.Limits().records))",
     ]
 
     /// Returns whether a file can tell the rights.
-    static func exists(_ db: Database) throws -> Bool { try db.tableExists(table) }
+    static func exists(_ db: Database) throws -> Bool { try db.tableExists(table, in: "main") }
 
     /// Reads the rights.
     ///
@@ -51,7 +52,20 @@ package enum AuthorityRow {
         let roles = rights.roles.filter { !$0.contains(separator) && !$0.isEmpty }.sorted()
         let list = roles.isEmpty ? "" : "\(separator)\(roles.joined(separator: String(separator)))\(separator)"
         try db.execute(
-            sql: "INSERT OR REPLACE INTO \(table) VALUES (\(number), ?, ?, ?)",
-            arguments: [rights.account?.description, rights.contributes, list])
+            sql: """
+                INSERT INTO \(table) VALUES (\(number), ?, ?, ?, \(Policy.Limits().records))
+                ON CONFLICT DO UPDATE SET account = excluded.account, contributes = excluded.contributes, roles = excluded.roles
+                """, arguments: [rights.account?.description, rights.contributes, list])
+    }
+
+    /// Reads the number of living records of an account in a table that are shown.
+    static func limit(_ db: Database) throws -> Int64 {
+        let row = try RawStatement("SELECT records FROM \(table) WHERE number = \(number)", db)
+        defer { row.reset() }
+        return try row.step() ? row.integer(0) : Policy.Limits().records
+    }
+
+    static func setLimit(_ limit: Int64, _ db: Database) throws {
+        try db.execute(sql: "UPDATE \(table) SET records = ? WHERE number = \(number)", arguments: [limit])
     }
 }

@@ -7,7 +7,7 @@ package import StoreFormat
 /// is applied without it.
 package struct LogTableMapping {
     /// The table in this store, whatever name the log uses.
-    let shape: TableShape
+    package let shape: TableShape
     /// The number here of each column in the log's list.
     ///
     /// Nil for a dropped column.

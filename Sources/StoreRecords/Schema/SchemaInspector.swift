@@ -15,8 +15,8 @@ package struct SchemaInspector {
         self.known = known
     }
 
-    /// Returns the shapes of the declared tables, numbered from 1 in their order, and that of the metadata in every
-    /// store.
+    /// Returns the shapes of the declared tables, numbered from 1 in their order, and those of the store's own synced
+    /// tables.
     ///
     /// - Throws: `UbiquitousStoreError` with `invalidSchema` that lists every violation at once.
     package static func shapes(of schema: SyncedSchema, in db: Database) throws -> [TableShape] {
@@ -45,14 +45,14 @@ package struct SchemaInspector {
         inspector.violations += relations.violations
         inspector.checkFormerNames(schema.tables)
         let triggers = try AppTrigger.all(db)
-        inspector.checkTriggers(triggers, writing: schema.tables.map(\.name) + [StoreMetadata.table])
+        inspector.checkTriggers(triggers, writing: schema.tables.map(\.name) + schema.ownTables.map(\.name))
         try inspector.checkDerived(schema.tables, triggers)
         inspector.violations += try AccessInspector(schema, db).violations(of: shapes, triggers)
         guard inspector.violations.isEmpty else {
             let list = inspector.violations.map { "  - \($0)" }.joined(separator: "\n")
             throw UbiquitousStoreError(.invalidSchema, "The schema cannot sync:\n\(list)")
         }
-        return shapes + [StoreMetadata.shape(hasScope: schema.hasScope)]
+        return shapes + schema.ownTables
     }
 
     private mutating func shape(of table: SyncedTable, number: Int64) throws -> TableShape? {

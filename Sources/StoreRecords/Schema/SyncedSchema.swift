@@ -18,6 +18,12 @@ public struct SyncedSchema: Sendable {
     /// Whether the store that uses the schema has a scope, in which each table declares who may change its rows.
     package var hasScope = false
 
+    /// The synced tables that the store itself brings: ``StoreMetadata``, and with a scope ``Moderation``.
+    var ownTables: [TableShape] { [StoreMetadata.shape(hasScope: hasScope)] + (hasScope ? [Moderation.shape] : []) }
+
+    /// Returns whether a synced table is the store's own, which no app declares.
+    static func isOwn(_ table: String) -> Bool { table == StoreMetadata.table || table == Moderation.table }
+
     /// Declares a schema.
     ///
     /// - Parameters:

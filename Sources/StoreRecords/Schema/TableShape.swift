@@ -135,7 +135,10 @@ package struct TableShape: Sendable, Hashable {
     package var holdsBroken = false
 
     /// Whether its rows can differ from its records' registers.
-    package var isRelated: Bool { isParent || !foreignKeys.isEmpty || !uniques.isEmpty || holdsBroken }
+    package var isRelated: Bool { hasRules || holdsBroken || ownerPlace != nil }
+
+    /// Whether a record can depend on others, by references or rules of uniqueness.
+    var hasRules: Bool { isParent || !foreignKeys.isEmpty || !uniques.isEmpty }
 
     /// The rules by which two records cannot hold equal values but are not one.
     var exclusives: [Unique] { uniques.filter { $0.exclusion != nil } }

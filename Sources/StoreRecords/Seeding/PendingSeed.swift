@@ -17,7 +17,7 @@ package struct PendingSeed: Sendable {
         guard try !isComplete(token, db) else { return nil }
         var pending = PendingSeed(token: token, source: source)
         pending.epoch = try StoreState.read(db).epoch
-        guard let source, try db.tableExists("ubiquity_seed"),
+        guard let source, try db.tableExists("ubiquity_seed", in: "main"),
             let row = try Row.fetchOne(db, sql: "SELECT * FROM ubiquity_seed WHERE token = ? AND source = ?", arguments: [token, source])
         else { return pending }
         pending.position = row["position"]
@@ -40,7 +40,7 @@ package struct PendingSeed: Sendable {
 
     /// Removes the row of a complete seeding.
     func remove(_ db: Database) throws {
-        guard try db.tableExists("ubiquity_seed") else { return }
+        guard try db.tableExists("ubiquity_seed", in: "main") else { return }
         try db.execute(sql: "DELETE FROM ubiquity_seed WHERE token = ?", arguments: [token])
         if try Int.fetchOne(db, sql: "SELECT count(*) FROM ubiquity_seed") == 0 { try db.execute(sql: "DROP TABLE ubiquity_seed") }
     }

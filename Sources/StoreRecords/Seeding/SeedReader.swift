@@ -143,9 +143,9 @@ struct SeedInspector {
                     path: file.path)
             }
         }
-        let synced = shapes.filter { $0.name != StoreMetadata.table }
+        let synced = shapes.filter { !SyncedSchema.isOwn($0.name) }
         var taken: [TableShape] = []
-        for name in file.tables ?? Self.parentsFirst(shapes).map(\.name).filter({ $0 != StoreMetadata.table }) {
+        for name in file.tables ?? Self.parentsFirst(shapes).map(\.name).filter({ !SyncedSchema.isOwn($0) }) {
             if let shape = synced.first(where: { $0.name == name }) {
                 try inspect(shape)
                 taken.append(shape)

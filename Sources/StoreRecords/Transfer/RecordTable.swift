@@ -13,7 +13,7 @@ struct RecordTable {
 
     /// Returns the app's synced tables, sorted by name.
     static func all(_ db: Database) throws -> [RecordTable] {
-        try KnownTable.all(db).filter { $0.name != StoreMetadata.table }.sorted { $0.name < $1.name }.map { known in
+        try KnownTable.all(db).filter { !SyncedSchema.isOwn($0.name) }.sorted { $0.name < $1.name }.map { known in
             let columns = try Row.fetchAll(db, sql: "SELECT name, type FROM pragma_table_xinfo(?, 'main') WHERE hidden = 0", arguments: [known.name])
             return RecordTable(
                 name: known.name, columns: columns.map { $0["name"] }, keyColumns: known.keyColumns,

@@ -190,7 +190,7 @@ struct GuardTriggerTests {
         let store = try await device.open(schema)
         if schema.hasScope { try await store.write { db in try AuthorityRow.write(.contributor(alice), db) } }
         let triggers = "SELECT count(*) FROM sqlite_master WHERE name GLOB 'ubiquity_guard*' OR name = 'ubiquity_authority'"
-        #expect(try await store.rows(triggers) == [[schema.hasScope ? "10" : "0"]])
+        #expect(try await store.rows(triggers) == [[schema.hasScope ? "13" : "0"]])
         var steps: [[Int]] = []
         for count in [100, 200, 400] {
             let numbers = "WITH RECURSIVE n(i) AS (VALUES (1) UNION ALL SELECT i + 1 FROM n WHERE i < \(count))"

@@ -44,8 +44,8 @@ struct AccessTests {
         #expect(shapes.map(\.access) == [nil, nil])
         let scoped = SyncedSchema(migrator: migrator(Self.score)) { SyncedTable("score", access: .creator("player")) }.scoped
         let guarded = try queue.read { db in try SchemaInspector.shapes(of: scoped, in: db) }
-        #expect(guarded.map(\.access) == [.creator("player"), .role(StoreMetadata.role)])
-        #expect(guarded.map(\.ownerPlace) == [0, nil])
+        #expect(guarded.map(\.access) == [.creator("player"), .role(StoreMetadata.role), .role(Moderation.role)])
+        #expect(guarded.map(\.ownerPlace) == [0, nil, nil])
     }
 
     // MARK: What is refused
