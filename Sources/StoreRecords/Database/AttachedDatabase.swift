@@ -29,6 +29,15 @@ public struct AttachedDatabase: Sendable {
     public let path: FilePath
     /// Creates the tables; nil for a file that is only read.
     let migrator: DatabaseMigrator?
+    /// Finds the SQLite file of another store of the app, at the path that the app gave it; nil for a plain database.
+    private let locate: (@Sendable (FilePath) throws -> FilePath)?
+
+    init(
+        _ name: String, at path: FilePath, migrator: DatabaseMigrator? = nil, locate: (@Sendable (FilePath) throws -> FilePath)? = nil
+    ) {
+        (self.name, self.path, self.migrator, self.locate) = (name, path, migrator, locate)
+    }
+
     /// Whether the store writes to the file.
     package var isWritten: Bool { migrator != nil }
 
@@ -40,7 +49,7 @@ public struct AttachedDatabase: Sendable {
     ///   - migrator: creates the tables. The store runs it before it opens.
     /// - Returns: the database.
     public static func local(_ name: String = "local", at path: FilePath, migrator: DatabaseMigrator) -> AttachedDatabase {
-        AttachedDatabase(name: name, path: path, migrator: migrator)
+        AttachedDatabase(name, at: path, migrator: migrator)
     }
 
     /// Returns a database with tables that come with the app and are only read.
@@ -51,8 +60,13 @@ public struct AttachedDatabase: Sendable {
     ///     mode.
     /// - Returns: the database.
     public static func bundled(_ name: String, at path: FilePath) -> AttachedDatabase {
-        AttachedDatabase(name: name, path: path, migrator: nil)
+        AttachedDatabase(name, at: path)
     }
+
+    /// The SQLite file.
+    ///
+    /// - Throws: `UbiquitousStoreError` with `notFound` if the path denotes no store, or more than one.
+    private var file: FilePath { get throws { try locate?(path) ?? path } }
 }
 
 extension AttachedDatabase {
@@ -69,8 +83,8 @@ extension AttachedDatabase {
             } else {
                 var readOnly = Configuration()
                 readOnly.readonly = true
-                let queue = try DatabaseQueue(path: path.string, configuration: readOnly)
-                try checkPlain(queue)
+                let queue = try DatabaseQueue(path: try file.string, configuration: readOnly)
+                if locate == nil { try checkPlain(queue) }
                 try queue.close()
             }
         } catch let error as DatabaseError where error.fault.isAccess || error.fault.isDamage {
@@ -82,7 +96,8 @@ extension AttachedDatabase {
 
     private func checkPlain(_ reader: any DatabaseReader) throws {
         guard try reader.read({ db in try !db.tableExists("ubiquity_state") }) else {
-            throw UbiquitousStoreError(.unsupported, "\(path) is a synced store itself; open it as one, and attach plain databases only.", path: path)
+            throw UbiquitousStoreError(
+                .unsupported, "\(path) is a synced store itself; attach it with AttachedDatabase.store(_:at:), which only reads it.", path: path)
         }
     }
 
@@ -90,7 +105,7 @@ extension AttachedDatabase {
     func attach(to db: Database, _ journal: JournalMode) throws {
         // A connection that only reads opens every attached file read-only too.
         let mode = migrator == nil ? "?mode=ro" : ""
-        try db.execute(sql: "ATTACH DATABASE ? AS \(name.quotedIdentifier)", arguments: ["file:\(Self.escaped(path.string))\(mode)"])
+        try db.execute(sql: "ATTACH DATABASE ? AS \(name.quotedIdentifier)", arguments: ["file:\(Self.escaped(try file.string))\(mode)"])
         guard migrator != nil else { return }
         // The level is that of the store's own file.
         try db.execute(sql: "PRAGMA \(name.quotedIdentifier).synchronous = \(journal.synchronous)")
