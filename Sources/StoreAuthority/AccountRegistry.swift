@@ -133,7 +133,7 @@ struct AccountRegistry: Sendable {
     private func judge(_ signed: Signed<Enrolment>) -> Judgement {
         let value = signed.value
         var needs: Set<StatementIdentifier> = []
-        for id in [value.statement, value.certificate] {
+        for id in [value.statement, value.sponsor?.certificate].compactMap(\.self) {
             switch judgement(of: id) {
             case .waits: needs.insert(id)
             case .refused: return .refused(.names(id))
@@ -142,10 +142,14 @@ struct AccountRegistry: Sendable {
         }
         guard needs.isEmpty else { return .waits(for: needs) }
         guard let statement = statements[value.statement], statement.account == value.account else { return .refused(.names(value.statement)) }
-        guard case .success(let sponsor) = author(value.sponsor, value.certificate), sponsor.statement == value.statement else {
-            return .refused(.names(value.certificate))
+        if let named = value.sponsor {
+            guard case .success(let sponsor) = author(named.device, named.certificate), sponsor.statement == value.statement else {
+                return .refused(.names(named.certificate))
+            }
+            guard signed.signer == sponsor.key else { return .refused(.signer) }
+        } else {
+            guard signed.signer == statement.value.identity else { return .refused(.signer) }
         }
-        guard signed.signer == sponsor.key else { return .refused(.signer) }
         return statement.value.devices[value.device] == nil ? .accepted : .refused(.nameTaken(value.device))
     }
 
@@ -175,9 +179,14 @@ struct AccountRegistry: Sendable {
 
     /// Returns some devices of an account with all devices that they have enrolled, and those that these have enrolled.
     func withEnrolled(_ devices: Set<PeerIdentifier>, of account: AccountIdentifier) -> Set<PeerIdentifier> {
+        // A thief can enrol a key of its own under the name of a device that has another.
+        let keys = deviceKeys(of: account)
         var (found, todo) = (devices, devices)
         while !todo.isEmpty {
-            let enrolled = enrolments.values.lazy.map(\.value).filter { $0.account == account && todo.contains($0.sponsor) }
+            let enrolled = enrolments.values.lazy.map(\.value).filter { enrolment in
+                enrolment.account == account && enrolment.sponsor.map { todo.contains($0.device) } ?? false
+                    && keys[enrolment.device].map { $0 == enrolment.key } ?? true
+            }
             todo = Set(enrolled.map(\.device)).subtracting(found)
             found.formUnion(todo)
         }

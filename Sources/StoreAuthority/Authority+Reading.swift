@@ -11,10 +11,19 @@ extension Authority {
         return hashes
     }
 
-    /// The bases that statements name which are not in effect yet.
+    /// The bases that statements name which are not in effect yet, and those of accounts that are admitted again.
     package var awaitedBases: Set<BaselineID> {
-        policies.bases.union(accounts.awaitedBases).subtracting(baselines)
+        policies.bases.union(accounts.awaitedBases).union(missingBases).subtracting(baselines)
     }
+
+    /// Returns whether logs of an account may have changed curated tables: an accepted policy knows its devices.
+    package func mayHaveHeldRoles(_ account: AccountIdentifier) -> Bool { policies.everPinned.contains(account) }
+
+    /// The accepted policies in the order in which they hold.
+    package var history: [Signed<Policy>] { policies.inOrder }
+
+    /// Returns whether a policy is in effect, or is before the one that is.
+    package func counts(_ policy: Signed<Policy>) -> Bool { policies.ancestry.contains(policy.id) }
 
     /// Returns the devices of an account, with the key of each.
     ///

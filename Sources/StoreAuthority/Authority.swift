@@ -13,7 +13,7 @@ internal import UbiquityContainers
 /// var authority = Authority(container: container)                      // or Authority(saved: bytes)
 /// let enactment = authority.insert(statements, baselines: arrived)     // rebuild enactment.rebuilds, save authority.saved
 /// let author = authority.author(peer, certificate: rights.certificate) // verify the log with author.key
-/// switch authority.verdict(on: rights, by: peer, isCurated: hasCuratedTables) {
+/// switch authority.verdict(on: rights, by: peer, sequence: number, isCurated: hasCuratedTables) {
 /// case .waits(let needs): break                                        // ask again when enactment.judgesAgain
 /// case .rejected(let reason): break                                    // join without effect, and list
 /// case .counts(let grant): grant.allows("score", owner: account)       // for each change; nil owner: a curated table
@@ -43,6 +43,10 @@ package struct Authority: Sendable {
     private(set) var warrants: [BaselineID: [StatementIdentifier: Signed<BaselineWarrant>]] = [:]
     /// The baselines that are here.
     package private(set) var baselines: Set<BaselineID> = []
+    /// The accounts whose records went when the admission was closed.
+    ///
+    /// Their logs are joined, so their records are built again once they are admitted and their bases are found.
+    private(set) var emptied: Set<AccountIdentifier> = []
 
     package init(container: ScopeIdentifier, rules: Rules = .init()) {
         self.container = container
@@ -106,10 +110,14 @@ package struct Authority: Sendable {
         let (known, judged) = take(statements)
         for id in known.union(judged) { if case .refused(let fault) = judgement(of: id) { enactment.refused[id] = fault } }
         if !judged.isEmpty || !arrived.isDisjoint(with: policies.bases) { settlePolicies(&enactment) }
-        for account in accounts.accounts(concerning: known, arrived).sorted() where accounts.settle(account, baselines) {
+        for account in accounts.accounts(concerning: known, arrived).sorted() {
+            let isNew = accounts.inEffect[account] == nil
+            guard accounts.settle(account, baselines) else { continue }
             enactment.accounts.insert(account)
-            rebuild(.slice(account), &enactment)
+            // Nothing of an account is joined before its first statement is in effect.
+            if !isNew || statement(of: account)?.value.base != nil { rebuild(.slice(account), &enactment) }
         }
+        for account in emptied.sorted() where isAdmitted(account) && missingBase(of: account) == nil { rebuild(.slice(account), &enactment) }
         enactment.judgesAgain = !(statements.isEmpty && arrived.isEmpty)
         return enactment
     }
@@ -144,17 +152,44 @@ package struct Authority: Sendable {
         }
     }
 
-    private func rebuild(_ domain: Domain, _ enactment: inout Enactment) {
+    /// Returns the base without which an emptied account's records cannot be built again.
+    func missingBase(of account: AccountIdentifier) -> BaselineID? {
+        guard emptied.contains(account), let base = statement(of: account)?.value.base else { return nil }
+        return baselines.contains(base) ? nil : base
+    }
+
+    /// The bases without which the records of accounts that are admitted again cannot be built.
+    var missingBases: Set<BaselineID> { Set(emptied.lazy.filter(isAdmitted).compactMap(missingBase)) }
+
+    private mutating func rebuild(_ domain: Domain, _ enactment: inout Enactment) {
+        if case .slice(let account) = domain, policies.inEffect != nil {
+            if isAdmitted(account) {
+                emptied.remove(account)
+            } else {
+                emptied.insert(account)
+                // The base may be gone by the time that the account is admitted, so it must be found again.
+                if let base = statement(of: account)?.value.base { baselines.remove(base) }
+            }
+        }
         enactment.rebuilds.removeAll { $0.domain == domain }
         enactment.rebuilds.append(.init(domain: domain, base: base(of: domain)))
+    }
+
+    /// Returns the rights as a reader has them who has read an accepted policy and none that is not before it.
+    package func asOf(_ policy: Signed<Policy>) -> Authority {
+        var past = self
+        past.policies.rewind(to: policy.id)
+        return past
     }
 
     // MARK: - What was saved
 
     /// Takes in what was saved, and returns whether it can have been an authority.
-    mutating func restore(_ statements: [Statement], _ inEffect: Set<StatementIdentifier>, _ here: Set<BaselineID>) -> Bool {
+    mutating func restore(
+        _ statements: [Statement], _ inEffect: Set<StatementIdentifier>, _ here: Set<BaselineID>, _ emptied: Set<AccountIdentifier>
+    ) -> Bool {
         _ = take(statements)
-        baselines = here
+        (baselines, self.emptied) = (here, emptied)
         for id in inEffect {
             if policies.accepted(id) != nil, policies.inEffect == nil {
                 policies.put(id)

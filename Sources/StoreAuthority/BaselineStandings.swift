@@ -7,6 +7,7 @@ extension Authority {
     /// The base that the statement in effect names counts by its hash, by any author. Another baseline needs a warrant:
     /// by the steward for the roles, by a device of the account for a slice, since the last removal.
     package func standing(of baseline: BaselineID, in domain: Domain) -> BaselineStanding {
+        if case .slice(let account) = domain, isAdmitted(account), let base = missingBase(of: account) { return .waits(for: [.base(base)]) }
         if base(of: domain) == baseline { return .counts }
         let standings = warrants[baseline, default: [:]].values.filter { $0.value.domain == domain }.map(standing)
         if standings.contains(.counts) { return .counts }
@@ -37,6 +38,18 @@ extension Authority {
             return policies.generation(of: named) == policies.generation(of: current) ? .counts : .refused(.outdated)
         }
         return policies.isAhead(named) ? .waits(for: [.policy]) : .refused(.outdated)
+    }
+
+    /// Returns the baselines of the roles' domain that are here, and that count for a reader of one branch of a fork alone.
+    func rolesBaselines(on tip: StatementIdentifier) -> Set<BaselineID> {
+        let (branch, generation) = (policies.ancestry(of: tip), policies.generation(of: tip))
+        let warranted = warrants.values.lazy.flatMap(\.values).filter { warrant in
+            guard warrant.value.domain == .roles, branch.contains(warrant.value.statement) else { return false }
+            return policies.generation(of: warrant.value.statement) == generation
+                && policies.accepted(warrant.value.statement)?.value.steward == warrant.signer
+        }
+        let base = generation.flatMap { policies.accepted($0)?.value.base }
+        return Set(warranted.map(\.value.baseline) + [base].compactMap(\.self)).intersection(baselines)
     }
 
     private func standing(of warrant: Signed<BaselineWarrant>, in account: AccountIdentifier) -> BaselineStanding {

@@ -17,9 +17,10 @@ extension Authority {
     /// - Parameters:
     ///   - rights: the rights that the log claims.
     ///   - peer: the log's author.
+    ///   - sequence: the log's number.
     ///   - isCurated: whether the log changes a curated table.
     /// - Returns: the verdict. Where a verdict on a log becomes stricter, an enactment rebuilds the domain.
-    package func verdict(on rights: LogRights, by peer: PeerIdentifier, isCurated: Bool) -> Verdict {
+    package func verdict(on rights: LogRights, by peer: PeerIdentifier, sequence: Int64, isCurated: Bool) -> Verdict {
         guard rights.container == container else { return .rejected(.container) }
         var needs: Set<Need> = []
         let found = accounts.author(peer, rights.certificate)
@@ -37,10 +38,11 @@ extension Authority {
         guard case .success(let author) = found, let policy = policies.accepted(rights.policy), needs.isEmpty else { return .waits(for: needs) }
         guard let current = policies.current else { return .waits(for: [isForked ? .merge : .policy]) }
         guard isAdmitted(author.account) else { return .waits(for: [.admittance(author.account)]) }
-        if let base = baseAwaited(by: author) { return .waits(for: [.base(base)]) }
+        if let base = baseAwaited(by: author) ?? missingBase(of: author.account) { return .waits(for: [.base(base)]) }
         if isCurated, let need = need(of: policy) { return .waits(for: [need]) }
         let slice = statement(of: author.account).map { AccountRegistry.names(author, in: $0) } ?? false
-        return .counts(Grant(author, slice: slice ? nil : .removed, roles: refusal(of: author, naming: policy, under: current.value), policy))
+        return Verdict.counts(Grant(author, slice: slice ? nil : .removed, roles: refusal(of: author, naming: policy, under: current.value), policy))
+            .limited(sequence)
     }
 
     /// Returns the base without which the statement that names an author is not in effect, if a greater one is not.

@@ -23,6 +23,8 @@ struct PolicyHistory: Sendable {
     private var accepted: Set<StatementIdentifier> = []
     /// The bases of accepted policies.
     private(set) var bases: Set<BaselineID> = []
+    /// The accounts that accepted policies pin, also those that are void.
+    private(set) var everPinned: Set<AccountIdentifier> = []
     private let rules: Authority.Rules
 
     /// The policy in effect.
@@ -49,6 +51,9 @@ struct PolicyHistory: Sendable {
     func generation(of id: StatementIdentifier) -> StatementIdentifier? { generations[id] }
     func rank(_ id: StatementIdentifier) -> Rank { Rank(term: term(of: id), version: policies[id]!.value.version, id: id) }
 
+    /// The accepted policies in the order in which they hold.
+    var inOrder: [Signed<Policy>] { accepted.sorted { rank($0) < rank($1) }.compactMap { policies[$0] } }
+
     private func term(of id: StatementIdentifier) -> Int64 { rules.termsRank ? policies[id]!.value.term : 0 }
 
     /// Whether a policy may still be in effect, or be followed by one that is.
@@ -74,6 +79,7 @@ struct PolicyHistory: Sendable {
             guard judgement == .accepted, let value = policies[id]?.value else { continue }
             accepted.insert(id)
             if let base = value.base { bases.insert(base) }
+            everPinned.formUnion(value.pins.keys)
             generations[id] = value.base == nil ? value.predecessor.flatMap { generations[$0] } : id
         }
         return news
@@ -82,7 +88,7 @@ struct PolicyHistory: Sendable {
     private func judge(_ signed: Signed<Policy>, _ accounts: AccountRegistry) -> Judgement {
         let value = signed.value
         var needs: Set<StatementIdentifier> = []
-        for id in value.merges.union(value.predecessor.map { [$0] } ?? []) {
+        for id in value.merges.union(value.predecessor.map { [$0] } ?? []).sorted() {
             switch judgement(of: id) {
             case .waits: needs.insert(id)
             case .refused: return .refused(.names(id))
@@ -140,15 +146,20 @@ struct PolicyHistory: Sendable {
         return accepted.filter { term(of: $0) == own.term && policies[$0]!.value.version <= own.version && !before.contains($0) }
     }
 
-    /// Returns whether the base of a policy is here, or is the one from which the roles' domain was built already.
-    private func hasBase(_ id: StatementIdentifier, _ here: Set<BaselineID>) -> Bool {
-        guard let generation = generations[id], let base = policies[generation]?.value.base else { return true }
-        return here.contains(base) || inEffect.map { generations[$0] == generation } ?? false
+    /// Returns the base of a policy, if it is not here, and is not the one from which the roles' domain was built already.
+    func awaitedBase(of id: StatementIdentifier, _ here: Set<BaselineID>) -> BaselineID? {
+        guard let generation = generations[id], let base = policies[generation]?.value.base, !here.contains(base) else { return nil }
+        return inEffect.map { generations[$0] == generation } ?? false ? nil : base
+    }
+
+    /// Returns the bases of the policies that are not in effect for lack of them.
+    func awaited(_ here: Set<BaselineID>) -> Set<BaselineID> {
+        Set(accepted.lazy.filter(isAhead).compactMap { awaitedBase(of: $0, here) })
     }
 
     /// Puts the greatest policy into effect that nothing contradicts, and returns whether that is news.
     mutating func settle(_ here: Set<BaselineID>) -> Bool {
-        let ready = accepted.filter { hasBase($0, here) }.sorted { rank($1) < rank($0) }
+        let ready = accepted.filter { awaitedBase(of: $0, here) == nil }.sorted { rank($1) < rank($0) }
         // A fork is one of the greatest policy, also if a policy before the fork is in effect.
         tips = ready.first.map { rivals(of: $0).isEmpty ? [] : branches(ofTerm: term(of: $0)) } ?? []
         guard let best = ready.lazy.prefix(while: isAhead).first(where: { rivals(of: $0).isEmpty }) else { return false }
@@ -164,6 +175,12 @@ struct PolicyHistory: Sendable {
             if let predecessor = policies[$1]!.value.predecessor { $0.insert(predecessor) }
         }
         return members.subtracting(followed).sorted { rank($0) < rank($1) }
+    }
+
+    /// Puts an accepted policy into effect as if those that are not before it had not been read.
+    mutating func rewind(to id: StatementIdentifier) {
+        put(id)
+        tips = []
     }
 
     /// Puts a policy into effect.

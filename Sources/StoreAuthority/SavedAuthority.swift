@@ -2,7 +2,7 @@ internal import StoreFormat
 internal import UbiquityContainers
 
 extension Authority {
-    private enum Field { static let container = 1, statement = 2, inEffect = 3, baseline = 4 }
+    private enum Field { static let container = 1, statement = 2, inEffect = 3, baseline = 4, emptied = 5 }
 
     /// The authority as bytes, for the store to keep.
     ///
@@ -14,6 +14,7 @@ extension Authority {
         for statement in statements { writer.field(Field.statement, bytes: statement.saved) }
         for id in (accounts.inEffect.values + [policies.inEffect].compactMap { $0 }).sorted() { writer.field(Field.inEffect, bytes: id.hash.bytes) }
         for baseline in baselines.sorted() { writer.field(Field.baseline, bytes: baseline.saved) }
+        for account in emptied.sorted() { writer.field(Field.emptied, bytes: account.hash.bytes) }
         return writer.bytes
     }
 
@@ -31,7 +32,7 @@ extension Authority {
     package init?(saved: [UInt8], rules: Rules = .init()) {
         var reader = WireReader(saved[...])
         var (statements, inEffect, baselines): ([Statement], Set<StatementIdentifier>, Set<BaselineID>) = ([], [], [])
-        var container: ScopeIdentifier?
+        var (container, emptied): (ScopeIdentifier?, Set<AccountIdentifier>) = (nil, [])
         do {
             while let (number, value) = try reader.nextField() {
                 switch number {
@@ -39,6 +40,7 @@ extension Authority {
                 case Field.statement: statements.append(try Statement(saved: try value.data))
                 case Field.inEffect: inEffect.insert(StatementIdentifier(try value.savedHash))
                 case Field.baseline: baselines.insert(try BaselineID(saved: try value.data))
+                case Field.emptied: emptied.insert(AccountIdentifier(try value.savedHash))
                 default: return nil
                 }
             }
@@ -47,7 +49,7 @@ extension Authority {
         }
         guard let container else { return nil }
         self.init(container: container, rules: rules)
-        guard restore(statements, inEffect, baselines) else { return nil }
+        guard restore(statements, inEffect, baselines, emptied) else { return nil }
     }
 }
 

@@ -12,6 +12,15 @@ package enum Verdict: Hashable, Sendable {
     case counts(Grant)
 }
 
+extension Verdict {
+    /// Returns the verdict on the log with a number, from one on a log that no limit concerns.
+    ///
+    /// Whether a limit concerns a log is a fact about it and the policy that it names, which never changes.
+    package func limited(_ sequence: Int64) -> Verdict {
+        if case .counts(let grant) = self, sequence > grant.logs { .rejected(.limit) } else { self }
+    }
+}
+
 /// What a log or a baseline waits for.
 package enum Need: Hashable, Sendable, CustomStringConvertible {
     /// A statement that is not here.
@@ -48,6 +57,8 @@ package enum Rejection: Hashable, Sendable, CustomStringConvertible {
     case policy(StatementFault)
     /// The policy that it names was overruled by a later term, or by the policy that merged a fork.
     case void
+    /// Its number exceeds the limit of logs in the policy that it names.
+    case limit
     /// Its account has removed the device.
     case removed
     /// The steward has removed its author, or has not seen the log when it removed the author.
@@ -68,6 +79,7 @@ package enum Rejection: Hashable, Sendable, CustomStringConvertible {
         case .author: "its certificate does not name its author"
         case .policy(let fault): "the policy that it names has no effect: \(fault)"
         case .void: "the policy that it names was overruled"
+        case .limit: "its number exceeds the limit of logs in the policy that it names"
         case .removed: "its account has removed the device"
         case .cut: "the steward has removed its author"
         case .unknownDevice: "the policy that it names does not know the device"
@@ -91,6 +103,9 @@ package struct Grant: Hashable, Sendable {
     init(_ author: Author, slice: Rejection?, roles: Rejection?, _ policy: Signed<Policy>) {
         (self.author, self.slice, self.roles, self.policy) = (author, slice, roles, policy)
     }
+
+    /// The number of the device's last log that the policy lets count.
+    package var logs: Int64 { policy.value.limits.logs }
 
     /// Returns whether a change has an effect.
     package func allows(_ table: String, owner: AccountIdentifier?) -> Bool { refusal(of: table, owner: owner) == nil }

@@ -84,8 +84,10 @@ extension Enrolment: SignedPayload {
         var writer = WireWriter(reserving: 256)
         writer.field(Field.account, hash: account.hash)
         writer.field(Field.statement, hash: statement.hash)
-        writer.field(Field.sponsor, string: sponsor.uuid.uuidString.lowercased())
-        writer.field(Field.certificate, hash: certificate.hash)
+        if let sponsor {
+            writer.field(Field.sponsor, string: sponsor.device.uuid.uuidString.lowercased())
+            writer.field(Field.certificate, hash: sponsor.certificate.hash)
+        }
         writer.field(Field.device, string: device.uuid.uuidString.lowercased())
         writer.field(Field.key, bytes: key.bytes)
         return writer.bytes
@@ -106,11 +108,12 @@ extension Enrolment: SignedPayload {
             default: break
             }
         }
-        guard let account, let statement, let sponsor, let certificate, let device, let key else { throw LogFault.damaged("it lacks a field") }
+        guard let account, let statement, let device, let key, (sponsor == nil) == (certificate == nil) else {
+            throw LogFault.damaged("it lacks a field")
+        }
         let name = account.description
-        self.init(
-            account: account, statement: statement, sponsor: try sponsor.device(of: name), certificate: certificate,
-            device: try device.device(of: name), key: key)
+        self.init(account: account, statement: statement, device: try device.device(of: name), key: key)
+        if let sponsor, let certificate { self.sponsor = Sponsor(device: try sponsor.device(of: name), certificate: certificate) }
     }
 }
 

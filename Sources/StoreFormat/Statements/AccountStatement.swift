@@ -33,28 +33,43 @@ package struct AccountStatement: Hashable, Sendable {
     }
 }
 
-/// A new device of an account, enrolled by another of its devices.
+/// A new device of an account, enrolled by another of its devices or by the account's identity key.
 ///
-/// The device that enrols signs it.
+/// The key that enrols signs it.
 package struct Enrolment: Hashable, Sendable {
+    /// A device that enrols another.
+    package struct Sponsor: Hashable, Sendable {
+        package var device: PeerIdentifier
+        /// The statement or enrolment that names the device.
+        package var certificate: StatementIdentifier
+
+        package init(device: PeerIdentifier, certificate: StatementIdentifier) { (self.device, self.certificate) = (device, certificate) }
+    }
+
     package var account: AccountIdentifier
     /// The statement of the account that was in effect.
     package var statement: StatementIdentifier
     /// The device that enrols.
-    package var sponsor: PeerIdentifier
-    /// The statement or enrolment that names the device that enrols.
-    package var certificate: StatementIdentifier
+    ///
+    /// Nil if the account's identity key does, as after the loss of all devices.
+    package var sponsor: Sponsor?
     /// The new device.
     package var device: PeerIdentifier
     /// The key of the new device.
     package var key: PublicKey
 
+    /// Creates an enrolment by another device.
     package init(
         account: AccountIdentifier, statement: StatementIdentifier, sponsor: PeerIdentifier, certificate: StatementIdentifier,
         device: PeerIdentifier, key: PublicKey
     ) {
-        (self.account, self.statement, self.sponsor, self.certificate) = (account, statement, sponsor, certificate)
-        (self.device, self.key) = (device, key)
+        self.init(account: account, statement: statement, device: device, key: key)
+        self.sponsor = Sponsor(device: sponsor, certificate: certificate)
+    }
+
+    /// Creates an enrolment by the account's identity key.
+    package init(account: AccountIdentifier, statement: StatementIdentifier, device: PeerIdentifier, key: PublicKey) {
+        (self.account, self.statement, self.device, self.key) = (account, statement, device, key)
     }
 }
 

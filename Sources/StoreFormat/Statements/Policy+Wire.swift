@@ -53,9 +53,8 @@ extension Policy: SignedPayload {
             for key in keys.sorted() { writer.field(Field.registrar, bytes: key.bytes) }
         }
         writer.field(Field.limits) { entry in
-            for (number, limit) in [limits.logBytes, limits.logs, limits.devices, limits.records].enumerated() {
-                entry.field(number + 1, varint: UInt64(limit))
-            }
+            entry.field(1, varint: UInt64(limits.logs))
+            entry.field(2, varint: UInt64(limits.records))
         }
         return writer.bytes
     }
@@ -167,10 +166,8 @@ extension Policy: SignedPayload {
         var limits = Limits()
         while let (number, value) = try reader.nextField() {
             switch number {
-            case 1: limits.logBytes = try value.count
-            case 2: limits.logs = try value.count
-            case 3: limits.devices = try value.count
-            case 4: limits.records = try value.count
+            case 1: limits.logs = try value.count
+            case 2: limits.records = try value.count
             default: break
             }
         }

@@ -79,16 +79,12 @@ extension Policy {
 
     /// The limits of an account, which every reader applies alike.
     package struct Limits: Hashable, Sendable {
-        /// The size of a log in bytes.
-        package var logBytes: Int64 = 1 << 24
-        /// The number of logs of a device in an epoch.
-        package var logs: Int64 = 1_000_000
-        /// The number of devices of an account.
-        package var devices: Int64 = 64
-        /// The number of live records of an account in a table.
-        package var records: Int64 = 1_000_000
+        /// The number of logs of a device in an epoch: a log with a greater number has no effect.
+        package var logs: Int64
+        /// The number of living records of an account in a table that are shown.
+        package var records: Int64
 
-        package init() {}
+        package init(logs: Int64 = 1_000_000, records: Int64 = 1_000_000) { (self.logs, self.records) = (logs, records) }
     }
 }
 

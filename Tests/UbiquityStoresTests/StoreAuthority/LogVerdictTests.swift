@@ -26,7 +26,7 @@ struct LogVerdictTests {
     func forged() {
         let authority = made.authority()
         let other = LogRights(container: ScopeIdentifier(made.ann.id.hash), policy: made.first.id, certificate: made.ann.id)
-        #expect(authority.verdict(on: other, by: StatementFixture.peer("a1"), isCurated: false) == .rejected(.container))
+        #expect(authority.verdict(on: other, by: StatementFixture.peer("a1"), sequence: 1, isCurated: false) == .rejected(.container))
         #expect(authority.verdict(made.first, by: "b1", made.ann.id) == .rejected(.author))
         #expect(authority.author(StatementFixture.peer("a1"), certificate: made.ann.id)?.key == StatementFixture.key("a1"))
         #expect(authority.author(StatementFixture.peer("b1"), certificate: made.ann.id) == nil)

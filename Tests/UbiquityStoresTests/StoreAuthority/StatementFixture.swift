@@ -109,6 +109,12 @@ final class StatementFixture {
         return keep(value, by: sponsor, Statement.enrolment)
     }
 
+    /// The enrolment of a device by a key, without a sponsor.
+    func enrolment(of device: String, under statement: Signed<AccountStatement>, by signer: String) -> Signed<Enrolment> {
+        let value = Enrolment(account: statement.account, statement: statement.id, device: Self.peer(device), key: Self.key(device))
+        return keep(value, by: signer, Statement.enrolment)
+    }
+
     func warrant(
         of baseline: BaselineID, in domain: Domain, under statement: StatementIdentifier, certificate: StatementIdentifier? = nil, by signer: String
     ) -> Signed<BaselineWarrant> {
@@ -134,7 +140,7 @@ extension Authority {
         of table: String, owner: AccountIdentifier? = nil, _ policy: Signed<Policy>, by peer: String, _ certificate: StatementIdentifier
     ) -> Rejection? {
         let rights = LogRights(container: container, policy: policy.id, certificate: certificate)
-        switch verdict(on: rights, by: StatementFixture.peer(peer), isCurated: owner == nil) {
+        switch verdict(on: rights, by: StatementFixture.peer(peer), sequence: 1, isCurated: owner == nil) {
         case .waits(let needs):
             Issue.record("the log of \(peer) waits for \(needs)")
             return nil
@@ -145,6 +151,6 @@ extension Authority {
 
     func verdict(_ policy: Signed<Policy>, by peer: String, _ certificate: StatementIdentifier, isCurated: Bool = true) -> Verdict {
         let rights = LogRights(container: container, policy: policy.id, certificate: certificate)
-        return verdict(on: rights, by: StatementFixture.peer(peer), isCurated: isCurated)
+        return verdict(on: rights, by: StatementFixture.peer(peer), sequence: 1, isCurated: isCurated)
     }
 }

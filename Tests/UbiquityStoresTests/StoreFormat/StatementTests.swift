@@ -87,6 +87,7 @@ struct StatementTests {
             Enrolment(
                 account: Self.account, statement: statement, sponsor: Self.peer, certificate: statement, device: Self.other,
                 key: PrivateKey().publicKey))
+        try Self.expectRoundTrip(Enrolment(account: Self.account, statement: statement, device: Self.other, key: PrivateKey().publicKey))
         try Self.expectRoundTrip(Admittance(account: Self.account, policy: statement))
         try Self.expectRoundTrip(
             BaselineWarrant(
