@@ -1,5 +1,4 @@
 package import Foundation
-internal import Glibc
 package import StoreFormat
 package import SystemPackage
 package import UbiquityContainers
@@ -24,11 +23,14 @@ package struct DeviceKeys: Sendable {
     }
 
     package let container: ScopeIdentifier
+    /// The keys of the same home for all containers.
+    package let home: HomeKeys
     private let directory: FilePath
 
     package init(_ container: ScopeIdentifier, in home: DeviceHome) {
         self.container = container
-        directory = home.path.appending("scopes").appending(container.description)
+        self.home = HomeKeys(home)
+        directory = HomeKeys.directory(of: home).appending(container.description)
     }
 
     private var recordFile: FilePath { directory.appending("device.json") }
@@ -40,7 +42,7 @@ package struct DeviceKeys: Sendable {
     /// - Throws: `UbiquitousStoreError` with `malformed` if the file is damaged, or `fileSystem`.
     package var record: Record? {
         get throws(UbiquitousStoreError) {
-            guard let bytes = try read(recordFile) else { return nil }
+            guard let bytes = try KeyFile.read(recordFile) else { return nil }
             guard let record = try? JSONDecoder().decode(Record.self, from: Data(bytes)), PeerIdentifier(record.peer) != nil else {
                 throw UbiquitousStoreError(
                     .malformed, "\(recordFile) is damaged; remove \(directory) and enrol this device again.", path: recordFile)
@@ -54,31 +56,10 @@ package struct DeviceKeys: Sendable {
     }
 
     /// The device's private key; nil while the device only reads.
-    package var deviceKey: PrivateKey? { get throws(UbiquitousStoreError) { try key(in: deviceKeyFile) } }
+    package var deviceKey: PrivateKey? { get throws(UbiquitousStoreError) { try KeyFile.key(in: deviceKeyFile) } }
 
     /// The account's private key, on a device that has it.
-    package var identityKey: PrivateKey? { get throws(UbiquitousStoreError) { try key(in: identityKeyFile) } }
-
-    private func key(in file: FilePath) throws(UbiquitousStoreError) -> PrivateKey? {
-        guard let bytes = try read(file) else { return nil }
-        guard let text = String(validating: bytes, as: UTF8.self), let secret = Base32.decode(text.filter { !$0.isWhitespace }),
-            let key = PrivateKey(bytes: secret)
-        else {
-            throw UbiquitousStoreError(
-                .malformed, "\(file) holds no key of 52 digits; restore it from a backup, or enrol this device again.", path: file)
-        }
-        return key
-    }
-
-    private func read(_ file: FilePath) throws(UbiquitousStoreError) -> [UInt8]? {
-        do {
-            return try LinuxFileLayer().read(file, limit: 1 << 16)
-        } catch .noSuchFileOrDirectory {
-            return nil
-        } catch {
-            throw UbiquitousStoreError(.fileSystem, "\(file) cannot be read; check its owner and mode.", path: file, cause: error)
-        }
-    }
+    package var identityKey: PrivateKey? { get throws(UbiquitousStoreError) { try KeyFile.key(in: identityKeyFile) } }
 
     /// Returns what is known of the device; writes it at the first use.
     ///
@@ -102,38 +83,12 @@ package struct DeviceKeys: Sendable {
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
         guard let bytes = try? encoder.encode(record) else { preconditionFailure("a record of strings is encoded") }
-        try write([UInt8](bytes) + [UInt8(ascii: "\n")], to: recordFile)
+        try KeyFile.write([UInt8](bytes) + [UInt8(ascii: "\n")], to: recordFile)
     }
 
     /// Writes the device's private key.
-    package func write(deviceKey key: PrivateKey) throws(UbiquitousStoreError) { try write(key, to: deviceKeyFile) }
+    package func write(deviceKey key: PrivateKey) throws(UbiquitousStoreError) { try KeyFile.write(key, to: deviceKeyFile) }
 
     /// Writes the account's private key.
-    package func write(identityKey key: PrivateKey) throws(UbiquitousStoreError) { try write(key, to: identityKeyFile) }
-
-    private func write(_ key: PrivateKey, to file: FilePath) throws(UbiquitousStoreError) {
-        try write(Array((Base32.encode(key.bytes) + "\n").utf8), to: file)
-    }
-
-    /// Replaces a file as a whole, readable by the user alone.
-    private func write(_ bytes: [UInt8], to file: FilePath) throws(UbiquitousStoreError) {
-        let draft = directory.appending(".\(file.lastComponent!).\(UUID().uuidString)")
-        do {
-            try FileManager.default.createDirectory(
-                atPath: directory.string, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
-            let descriptor = try FileDescriptor.open(
-                draft, .writeOnly, options: [.create, .exclusiveCreate, .noFollow], permissions: [.ownerRead, .ownerWrite])
-            try descriptor.closeAfter {
-                try descriptor.writeAll(bytes)
-                guard fsync(descriptor.rawValue) == 0 else { throw Errno(rawValue: errno) }
-            }
-            let files = LinuxFileLayer()
-            try files.renameOver(draft, to: file)
-            try files.syncDirectory(directory)
-        } catch {
-            unlink(draft.string)
-            throw UbiquitousStoreError(
-                .fileSystem, "\(file) cannot be written; check the directory's owner, mode and free space.", path: file, cause: error)
-        }
-    }
+    package func write(identityKey key: PrivateKey) throws(UbiquitousStoreError) { try KeyFile.write(key, to: identityKeyFile) }
 }

@@ -34,45 +34,77 @@ package struct ScopeDirectory: Sendable {
         package var unreadable: [(file: FilePath, error: Errno)] = []
     }
 
+    /// A file that is no valid statement.
+    package struct Faulty: Sendable {
+        /// The size of the file in bytes when it was read; a file of another size is read again, as one that a
+        /// synchroniser had not written to its end.
+        package var size: Int64
+        package var fault: LogFault
+    }
+
     /// Reads the statements that are not known.
     ///
     /// - Parameters:
     ///   - known: the hashes of the known ones.
-    ///   - faulty: the files that have been found to be faulty; those found now are added.
+    ///   - faulty: the files that have been found to be faulty; those found now are added, and those that are gone removed.
     /// - Returns: the new statements, each verified.
     /// - Throws: `Errno` if the container's directory cannot be listed.
-    package func look(besides known: Set<ContentHash>, faulty: inout [FilePath: LogFault]) throws -> Listing {
+    package func look(besides known: Set<ContentHash>, faulty: inout [FilePath: Faulty]) throws -> Listing {
         var listing = Listing()
-        for name in try files.directoryNames(in: authority) ?? [] { read(FilePath(Self.authorityName).appending(name), known, &faulty, &listing) }
+        var found: [Found] = []
+        for name in try files.directoryNames(in: authority) ?? [] {
+            read(FilePath(Self.authorityName).appending(name), known, faulty, &found, &listing)
+        }
         for folder in try files.directoryNames(in: accounts) ?? [] where AccountIdentifier(folder) != nil {
             for name in try files.directoryNames(in: accounts.appending(folder)) ?? [] {
-                read(FilePath(Self.accountsName).appending(folder).appending(name), known, &faulty, &listing)
+                read(FilePath(Self.accountsName).appending(folder).appending(name), known, faulty, &found, &listing)
             }
         }
+        for (file, statement) in zip(found, found.mapOnAllProcessors { [container] in $0.statement(in: container) }) {
+            switch statement {
+            case .success(let statement): listing.new.append((statement, file.bytes))
+            case .failure(let fault):
+                faulty[file.file] = Faulty(size: Int64(file.bytes.count), fault: fault)
+                listing.faults.append((file.file, fault))
+            }
+        }
+        let listed = Set(listing.faults.map(\.file))
+        for file in faulty.keys where !listed.contains(file) { faulty[file] = nil }
         return listing
+    }
+
+    /// A file that has not been read before.
+    private struct Found: Sendable {
+        var file: FilePath
+        var bytes: [UInt8]
+
+        /// Returns the statement in the file, whose signature is valid and whose name fits.
+        func statement(in container: ScopeIdentifier) -> Result<Statement, LogFault> {
+            Result { () throws(LogFault) in
+                let statement = try Statement(decoding: bytes, in: container)
+                guard statement.path == file else {
+                    throw .damaged("its name does not fit its content\(statement.path.map { "; it belongs at \($0)" } ?? "")")
+                }
+                return statement
+            }
+        }
     }
 
     private static let kinds = ["ubpolicy", "ubaccount", "ubenrolment", "ubadmission"]
 
-    private func read(_ file: FilePath, _ known: Set<ContentHash>, _ faulty: inout [FilePath: LogFault], _ listing: inout Listing) {
+    private func read(
+        _ file: FilePath, _ known: Set<ContentHash>, _ faulty: [FilePath: Faulty], _ found: inout [Found], _ listing: inout Listing
+    ) {
         // A synchroniser's own files, and drafts, have other names.
         guard let kind = file.extension, Self.kinds.contains(kind), let name = file.stem,
             let hash = ContentHash(hexadecimal: name.split(separator: ".").last ?? "")
         else { return }
         if known.contains(hash) { return }
-        if let fault = faulty[file] { return listing.faults.append((file, fault)) }
         do {
-            let bytes = try files.read(path.pushing(file), limit: Envelope.limit)
-            do throws(LogFault) {
-                let statement = try Statement(decoding: bytes, in: container)
-                guard statement.path == file else {
-                    throw .damaged("its name does not fit its content\(statement.path.map { "; it belongs at \($0)" } ?? "")")
-                }
-                listing.new.append((statement, bytes))
-            } catch {
-                faulty[file] = error
-                listing.faults.append((file, error))
+            if let faulty = faulty[file], try files.size(of: path.pushing(file)) == faulty.size {
+                return listing.faults.append((file, faulty.fault))
             }
+            found.append(Found(file: file, bytes: try files.read(path.pushing(file), limit: Envelope.limit)))
         } catch Errno.noSuchFileOrDirectory {
         } catch {
             listing.unreadable.append((file, error))
@@ -126,7 +158,7 @@ extension ScopeDirectory {
     /// - Returns: what follows from them; bases count as here if their files are named.
     /// - Throws: `Errno` if the directory cannot be listed.
     package func readAuthority() throws -> Authority {
-        var faulty: [FilePath: LogFault] = [:]
+        var faulty: [FilePath: Faulty] = [:]
         var authority = Authority(container: container)
         _ = authority.insert(try look(besides: [], faulty: &faulty).new.map(\.statement))
         // Whether the bases are here, the stores find out. Who holds what is the newest statement's to say.

@@ -41,11 +41,13 @@ package struct ScopeRegistration: Sendable {
         let (identity, device, uuid) = (PrivateKey(), PrivateKey(), UUID())
         // The owner holds every role at first.
         let roles = Set(
-            beginning.access.values.compactMap { access in if case .role(let role) = access { role } else { nil } } + [StoreMetadata.role])
+            beginning.access.values.compactMap { access in if case .role(let role) = access { role } else { nil } }
+                + [StoreMetadata.role, Moderation.role])
         let (statement, owner, peer) = Self.firstStatement(identity, device, uuid)
         var policy = Policy(version: 1, predecessor: nil, owner: owner, steward: device.publicKey, stewardPeer: peer)
         policy.access = beginning.access
         policy.access[StoreMetadata.table] = .role(StoreMetadata.role)
+        policy.access[Moderation.table] = .role(Moderation.role)
         policy.admission = beginning.admission
         policy.heirs = beginning.heirs
         policy.roles = roles.reduce(into: [:]) { $0[$1] = [owner] }
@@ -64,16 +66,94 @@ package struct ScopeRegistration: Sendable {
 
     /// Creates an account in a container, with this device as its first.
     ///
+    /// A crash leaves nothing, or keys with which the next call goes on.
+    ///
     /// - Throws: `UbiquitousStoreError` with `unsupported` if this device has an account there, `notFound` if there is no
     ///   such container; `Errno`.
     package func createAccount(in container: ScopeIdentifier) throws -> AccountIdentifier {
-        let keys = try freeKeys(container)
-        let (identity, device) = (PrivateKey(), PrivateKey())
+        let keys = try existingKeys(container)
+        var (identity, device) = (PrivateKey(), PrivateKey())
+        if try keys.record?.account != nil {
+            guard try isUnfinished(keys, container), let begun = try keys.identityKey, let first = try keys.deviceKey else {
+                throw hasAccount(container)
+            }
+            (identity, device) = (begun, first)
+        }
         let uuid = try keys.record(at: root).device
         let (statement, account, peer) = Self.firstStatement(identity, device, uuid)
         try write(identity, device, uuid, account, peer, to: keys)
         try directory(container).write(statement.signed(with: identity, in: container))
         return account
+    }
+
+    /// Returns whether a process died between writing the keys of a new account and its first statement.
+    private func isUnfinished(_ keys: DeviceKeys, _ container: ScopeIdentifier) throws -> Bool {
+        guard let record = try keys.record, let identity = try keys.identityKey, let device = try keys.deviceKey else { return false }
+        let (_, account, peer) = Self.firstStatement(identity, device, record.device)
+        guard record.account == account.description, record.peer == peer.description else { return false }
+        return try directory(container).readAuthority().statement(of: account) == nil
+    }
+
+    /// Gives this device an account again whose identity key its owner has kept, as after the loss of all its devices.
+    ///
+    /// The identity key enrols this device. A crash leaves nothing, or keys with which the next call goes on.
+    ///
+    /// - Parameters:
+    ///   - identity: the account's private key.
+    ///   - container: the container.
+    /// - Returns: the account.
+    /// - Throws: `UbiquitousStoreError` with `notFound` if no account there has the key, or `unsupported` if this device has
+    ///   an account; `Errno`.
+    package func recoverAccount(_ identity: PrivateKey, in container: ScopeIdentifier) throws -> AccountIdentifier {
+        let keys = try existingKeys(container)
+        let authority = try directory(container).readAuthority()
+        guard let account = authority.knownAccounts.sorted().first(where: { authority.statement(of: $0)?.value.identity == identity.publicKey }),
+            let statement = authority.statement(of: account)
+        else {
+            throw UbiquitousStoreError(
+                .notFound,
+                "No account in the container \(container) has this key, as far as its statements are here; check the key, and wait until the container is whole."
+            )
+        }
+        var record = try keys.record(at: root)
+        let peer: PeerIdentifier
+        let device: PrivateKey
+        if let own = record.account {
+            guard own == account.description, let begun = PeerIdentifier(record.peer), let key = try keys.deviceKey,
+                authority.certificate(of: begun, key: key.publicKey, in: account) == nil
+            else { throw hasAccount(container) }
+            (peer, device) = (begun, key)
+        } else {
+            (peer, device) = (PeerIdentifier(account: account.description, uuid: UUID()), PrivateKey())
+        }
+        (record.peer, record.account, record.key) = (peer.description, account.description, device.publicKey.description)
+        try keys.write(identityKey: identity)
+        try keys.write(deviceKey: device)
+        try keys.write(record)
+        let enrolment = Enrolment(account: account, statement: statement.id, device: peer, key: device.publicKey)
+        try directory(container).write(enrolment.signed(with: identity, in: container))
+        return account
+    }
+
+    /// Admits an account to a container, as its registrar.
+    ///
+    /// - Throws: `UbiquitousStoreError` with `unsupported` if every account may contribute, or this home's key is no
+    ///   registrar's; `Errno`.
+    package func admitAccount(_ account: AccountIdentifier, in container: ScopeIdentifier) throws {
+        let keys = try existingKeys(container)
+        guard let policy = try directory(container).readAuthority().policy else {
+            throw UbiquitousStoreError(.notFound, "The container \(container) has no policy here yet; wait until it has arrived.")
+        }
+        guard case .registrars(let registrars) = policy.value.admission else {
+            throw UbiquitousStoreError(.unsupported, "Every account may contribute to the container \(container), so none is admitted.")
+        }
+        guard let key = try keys.home.key(.registrar), registrars.contains(key.publicKey) else {
+            throw UbiquitousStoreError(
+                .unsupported,
+                "This device home has no key of a registrar of the container \(container); its steward names one with: ubcontrol public admission STORE registrars --key KEY"
+            )
+        }
+        try directory(container).write(Admittance(account: account, policy: policy.id).signed(with: key, in: container))
     }
 
     /// Makes the keys of this device for an account that another device has, and returns the code with which that device
@@ -121,17 +201,25 @@ package struct ScopeRegistration: Sendable {
         try directory(container).readAuthority().deviceKeys(of: account)
     }
 
+    /// Returns the keys for a container that is here and in which this device has no account.
     private func freeKeys(_ container: ScopeIdentifier) throws -> DeviceKeys {
+        let keys = try existingKeys(container)
+        guard try keys.record?.account == nil else { throw hasAccount(container) }
+        return keys
+    }
+
+    private func hasAccount(_ container: ScopeIdentifier) -> UbiquitousStoreError {
+        UbiquitousStoreError(.unsupported, "This device has an account in the container \(container) already.")
+    }
+
+    /// Returns the keys for a container that is here.
+    private func existingKeys(_ container: ScopeIdentifier) throws -> DeviceKeys {
         guard try files.kind(of: directory(container).path) == .directory else {
             throw UbiquitousStoreError(
                 .notFound, "There is no container at \(directory(container).path); check the identifier and the directory.",
                 path: directory(container).path)
         }
-        let keys = keys(container)
-        if let account = try keys.record?.account {
-            throw UbiquitousStoreError(.unsupported, "This device has the account \(account) in the container \(container) already.")
-        }
-        return keys
+        return keys(container)
     }
 
     private static func firstStatement(

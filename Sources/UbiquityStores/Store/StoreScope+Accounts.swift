@@ -57,26 +57,34 @@ extension UbiquitousStore {
 
     /// Takes a role in the container from an account.
     ///
-    /// What this store has of the account's changes stays. Later logs of the account have no effect on curated tables, also
-    /// if they have an old date.
+    /// What this store has of the account's changes stays, without what is taken back. Later logs of the account have no
+    /// effect on curated tables, also if they have an old date.
     ///
     /// - Parameters:
     ///   - role: the name of the role.
     ///   - account: the account.
-    /// - Throws: `UbiquitousStoreError` with `unsupported` if this device is not the container's steward.
-    public func take(_ role: String, from account: AccountIdentifier) async throws {
-        _ = try await runner.signPolicy { $0.roles[role]?.remove(account) }
+    ///   - takingBack: the logs of the account whose changes of curated tables vanish everywhere.
+    /// - Throws: `UbiquitousStoreError` with `unsupported` if this device is not the container's steward, or if an earlier
+    ///   removal has made a log permanent that is to be taken back; with `contentIncomplete` if a log of others is missing.
+    public func take(_ role: String, from account: AccountIdentifier, takingBack: TakingBack = .nothing) async throws {
+        _ = try await runner.signPolicy(takingBack: takingBack) { $0.roles[role]?.remove(account) }
     }
 
     /// Removes devices of this device's account in the container, such as a stolen one, with all devices that they have
     /// enrolled.
     ///
-    /// What this store has of their records stays. Their later logs have no effect, and neither have those of devices that
-    /// they enrol.
+    /// What this store has of their records stays, without what is taken back. Their later logs have no effect, and neither
+    /// have those of devices that they enrol.
     ///
-    /// - Parameter devices: the devices' peers.
-    /// - Throws: `UbiquitousStoreError` with `unsupported` if this device does not have the account's key, or `notFound`.
-    public func removeDevices(_ devices: Set<PeerIdentifier>) async throws { try await runner.removeDevices(devices) }
+    /// - Parameters:
+    ///   - devices: the devices' peers.
+    ///   - takingBack: the logs of these devices whose changes of the account's records vanish everywhere.
+    /// - Throws: `UbiquitousStoreError` with `unsupported` if this device does not have the account's key, or if an earlier
+    ///   removal has made a log permanent that is to be taken back; with `contentIncomplete` if a log of others is missing;
+    ///   with `notFound`.
+    public func removeDevices(_ devices: Set<PeerIdentifier>, takingBack: TakingBack = .nothing) async throws {
+        try await runner.removeDevices(devices, takingBack: takingBack)
+    }
 
     /// Merges two policies of one number, which the steward has signed after a restore from a backup.
     ///
