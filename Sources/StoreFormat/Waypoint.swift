@@ -65,6 +65,8 @@ package enum Waypoint: String {
     case rebuildEmptied = "rebuild.emptied"
     case rebuildJoined = "rebuild.joined"
     case rebuildCommitted = "rebuild.committed"
+    case takeBackCopied = "take-back.copied"
+    case takeBackRebuilt = "take-back.rebuilt"
     case identityChosen = "identity.chosen"
     case identityMarked = "identity.marked"
     case identityPlaced = "identity.placed"

@@ -86,12 +86,15 @@ package struct BaselineWriter {
                 sql: "INSERT INTO main.knowledge VALUES (?,?,?)",
                 arguments: [peers[entry.peer]!.rawValue, entry.position.sequence, Data(entry.position.hash.bytes)])
         }
+        let clock = (domain?.domain == .roles ? try ScopeState.read(db).clock : state.clock).rawValue
+        // Logs also hold changes of other domains, with stamps that the clock of this one has not reached.
+        let time = domain == nil ? "time" : "min(time, \(clock))"
         try db.execute(
             sql: """
-                INSERT INTO main.log SELECT peer, sequence, hash, time FROM store.ubiquity_log;
+                INSERT INTO main.log SELECT peer, sequence, hash, \(time) FROM store.ubiquity_log;
                 INSERT INTO main.hole SELECT peer, sequence, hash, followed FROM store.ubiquity_hole;
                 INSERT INTO main.retired SELECT peer, receipt, sequence FROM store.ubiquity_retired WHERE told;
-                INSERT INTO main.seen SELECT author, peer, time FROM store.ubiquity_seen;
+                INSERT INTO main.seen SELECT author, peer, \(time) FROM store.ubiquity_seen;
                 """)
         if let holds {
             let others = peers.all.filter { !holds($0.peer) }.map { "\($0.number.rawValue)" }.joined(separator: ",")
@@ -107,8 +110,7 @@ package struct BaselineWriter {
         try db.execute(
             sql: "INSERT INTO main.baseline VALUES (?,?,?,?,?,?,?)",
             arguments: [
-                state.content, state.epoch, state.peer.description, sequence, schemaVersion, max(0, now.timeIntervalSince1970),
-                (domain?.domain == .roles ? try ScopeState.read(db).clock : state.clock).rawValue,
+                state.content, state.epoch, state.peer.description, sequence, schemaVersion, max(0, now.timeIntervalSince1970), clock,
             ])
         return knowledge
     }

@@ -127,7 +127,10 @@ package actor ExchangeRunner {
     ///
     /// A store that had its place and does not find it is suspended, and nothing is created.
     package func start() throws {
-        try run(.task(publishesBefore: false), waiting: false) { context.publisher.removeDrafts(of: peer, epoch: machine.epoch) }
+        try run(.task(publishesBefore: false), waiting: false) {
+            context.publisher.removeDrafts(of: peer, epoch: machine.epoch)
+            BaseWriter.removeDraft(of: context.file.path)
+        }
     }
 
     /// Publishes, imports and writes a receipt once; with `all` it does not wait for more saves.
@@ -143,7 +146,7 @@ package actor ExchangeRunner {
     package func exchangeInBackground() -> Bool {
         do {
             try exchange()
-            try fulfilScopeRequest()
+            try fulfilScopeDuties()
             let seen = content.dataVersion
             try fulfilRequest()
             exchangedVersion = seen
@@ -199,38 +202,85 @@ package actor ExchangeRunner {
 
     /// Signs the next policy of a container with a scope, as its steward.
     ///
-    /// - Parameter change: alters the policy.
+    /// - Parameters:
+    ///   - takingBack: the logs that the accounts which lose a role lose with it.
+    ///   - change: alters the policy.
     /// - Returns: the number of the policy; nil if nothing is to be decided.
     /// - Throws: `UbiquitousStoreError` with `unsupported` if this device is not the steward.
-    package func signPolicy(_ change: @Sendable (inout Policy) -> Void) throws -> Int64? {
+    package func signPolicy(takingBack: TakingBack = .nothing, _ change: @Sendable (inout Policy) -> Void) throws -> Int64? {
         try settle()
         var version: Int64?
-        try run(.task(publishesBefore: true), requiringPlace: true) { version = try steward().signPolicy(&content, change) }
+        try run(.task(publishesBefore: true), requiringPlace: true) {
+            version = try steward().signPolicy(&content, takingBack: takingBack, change)
+        }
         try settle()
         return version
     }
 
     /// Signs a statement of this device's account that lets only some devices go on.
     ///
-    /// - Parameter removed: the devices that are out from now on.
+    /// - Parameters:
+    ///   - removed: the devices that are out from now on.
+    ///   - takingBack: the logs of these devices that the account loses.
     /// - Throws: `UbiquitousStoreError` with `unsupported` if this device does not have the account's key.
-    package func removeDevices(_ removed: Set<PeerIdentifier>) throws {
+    package func removeDevices(_ removed: Set<PeerIdentifier>, takingBack: TakingBack = .nothing) throws {
         try settle()
-        try run(.task(publishesBefore: true), requiringPlace: true) { try steward().removeDevices(removed, &content) }
+        try run(.task(publishesBefore: true), requiringPlace: true) {
+            try steward().removeDevices(removed, takingBack: takingBack, &content)
+        }
         try settle()
     }
 
-    /// Fulfils another program's request about the container's statements, if there is one.
+    /// Begins a term of a container with a scope, with this device as its steward.
     ///
-    /// A request that is refused is dropped, so that it is not tried again and again.
-    private func fulfilScopeRequest() throws {
-        guard machine.isPlaced, let keeper = ScopeKeeper(context: context), let request = try keeper.request else { return }
-        defer { keeper.drop(request) }
+    /// - Parameter policy: the last policy that counts; nil for the one in effect, or the branches of a fork.
+    /// - Returns: the number of the new policy.
+    /// - Throws: `UbiquitousStoreError` with `unsupported` if this device has neither the owner's key nor an heir's, or
+    ///   `notFound` if the policy is not here.
+    package func becomeSteward(after policy: StatementIdentifier? = nil) throws -> Int64 {
+        try settle()
+        var version: Int64 = 0
+        try run(.task(publishesBefore: true), requiringPlace: true) { version = try steward().begin(after: policy, &content) }
+        try settle()
+        return version
+    }
+
+    /// Fulfils what is to be signed in a container with a scope: other programs' requests, and what the steward owes.
+    ///
+    /// A request that is refused is dropped, so that it is not tried again and again. One that fails for now, because a base
+    /// is not here or the disk is full, is tried again with the next exchange. Others are fulfilled nevertheless.
+    private func fulfilScopeDuties() throws {
+        guard machine.isPlaced, let keeper = ScopeKeeper(context: context) else { return }
+        var failure: (any Error)?
+        for waiting in try keeper.requests {
+            do {
+                if let request = waiting.request { try fulfil(request) } else { context.log.fault("a request of a newer version is dropped") }
+            } catch {
+                context.log.fault("could not \(waiting.request?.words ?? ""): \(error)")
+                failure = error
+                let refusals: [UbiquitousStoreError.Code] = [.unsupported, .notFound, .contentIncomplete]
+                guard let error = error as? UbiquitousStoreError, refusals.contains(error.code) else { continue }
+            }
+            try keeper.drop(waiting.number)
+        }
+        if let failure { throw failure }
+        guard try steward().owesPolicy(content) else { return }
+        _ = try signPolicy { _ in }
+    }
+
+    private func fulfil(_ request: ScopeRequest) throws {
         switch request {
         case .grant(let role, let account): _ = try signPolicy { $0.roles[role, default: []].insert(account) }
-        case .remove(let role, let account): _ = try signPolicy { $0.roles[role]?.remove(account) }
-        case .revoke(let peer): try removeDevices([peer])
+        case .remove(let role, let account, let takingBack): _ = try signPolicy(takingBack: takingBack) { $0.roles[role]?.remove(account) }
+        case .revoke(let peer, let takingBack): try removeDevices([peer], takingBack: takingBack)
         case .merge: _ = try signPolicy { _ in }
+        case .limit(let logs, let records):
+            _ = try signPolicy { policy in
+                policy.limits.logs = logs ?? policy.limits.logs
+                policy.limits.records = records ?? policy.limits.records
+            }
+        case .admission(let admission): _ = try signPolicy { $0.admission = admission }
+        case .succeed(let policy): _ = try becomeSteward(after: policy)
         }
     }
 
@@ -311,7 +361,7 @@ package actor ExchangeRunner {
     package func settleByPolicy() async throws {
         try await WipeAnswers(context: context).settle(by: self)
         do {
-            try fulfilScopeRequest()
+            try fulfilScopeDuties()
         } catch {
             // The caller has not asked for it.
             context.log.fault("a request about the container's statements could not be fulfilled: \(error)")

@@ -47,8 +47,35 @@ struct KeptDraft {
         try write(bytes, to: values.appending(hash.description))
     }
 
+    /// Adds the large values that the logs name, counts, and gives the draft its final name.
+    ///
+    /// - Parameters:
+    ///   - entry: the description, which receives the counts.
+    ///   - logs: the logs in the draft.
+    ///   - value: reads a large value from where it lies; nil if it is gone.
+    /// - Throws: `Errno`, or the error of the closure.
+    func finish(
+        _ entry: inout KeptEntry, holding logs: Set<LogFileName>, _ value: (LargeValue, [PeerIdentifier]) throws -> [UInt8]?
+    ) throws {
+        entry.logs = logs.count
+        for name in logs.sorted() {
+            guard let log = try? LogFile(decoding: try bytes(of: name)), let values = try? log.largeValues else { continue }
+            // A log states its own number of changes, which may be wrong.
+            let (sum, isTooGreat) = entry.changes.addingReportingOverflow(Int(clamping: log.header.changes))
+            entry.changes = isTooGreat ? .max : sum
+            for (large, peers) in values where !holds(large.hash) {
+                if let bytes = try value(large, peers) {
+                    try add(bytes, asValue: large.hash)
+                } else {
+                    entry.missingValues += 1
+                }
+            }
+        }
+        try finish(entry)
+    }
+
     /// Writes the description of the entry, and gives the draft its final name.
-    func finish(_ entry: KeptEntry) throws {
+    private func finish(_ entry: KeptEntry) throws {
         try write(try entry.encoded(), to: draft.appending(KeptLogs.entryFile))
         if try files.kind(of: values) == .directory { try files.syncDirectory(values) }
         try files.syncDirectory(draft)

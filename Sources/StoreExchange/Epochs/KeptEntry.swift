@@ -16,6 +16,8 @@ public struct KeptEntry: Sendable, Hashable, Codable {
     public enum Reason: String, Sendable, Codable {
         /// The content was removed while this device had unread saves.
         case contentRemoved
+        /// A statement of a public container has taken away the right to make them.
+        case rightRemoved
     }
 
     /// The version of the file format.
@@ -48,14 +50,31 @@ public struct KeptEntry: Sendable, Hashable, Codable {
     public var missing = 0
     /// The number of large values that the logs name and that had gone.
     public var missingValues = 0
+    /// The tables of the changes, if a right was taken away.
+    public var tables: [String]?
     /// The time at which the entry was restored, or nil.
     public var restored: Date?
 
-    init(ending state: StoreState, reason: Reason, schema: String, store: String, time: Date) {
-        format = Self.format
-        id = Self.id(of: state)
-        self.reason = reason
-        self.time = time
+    /// Describes saves that are set aside because their epoch ends.
+    init(ending state: StoreState, schema: String, store: String, time: Date) {
+        self.init(of: state, .contentRemoved, id: Self.id(of: state), schema: schema, store: store, time: time)
+    }
+
+    /// Describes saves that statements reject.
+    ///
+    /// - Parameters:
+    ///   - state: the state of the store.
+    ///   - statements: the statements that are in effect then.
+    ///   - schema: the last migration of the app's schema.
+    ///   - store: the path of the store file.
+    ///   - time: the time of setting aside.
+    init(rejected state: StoreState, by statements: [ContentHash], schema: String, store: String, time: Date) {
+        let id = Self.id(of: state, statements.map(\.description))
+        self.init(of: state, .rightRemoved, id: id, schema: schema, store: store, time: time)
+    }
+
+    private init(of state: StoreState, _ reason: Reason, id: String, schema: String, store: String, time: Date) {
+        (format, self.id, self.reason, self.time) = (Self.format, id, reason, time)
         account = state.account
         container = state.container
         content = state.content
@@ -65,10 +84,10 @@ public struct KeptEntry: Sendable, Hashable, Codable {
         self.store = store
     }
 
-    /// Returns the one name for the end of an epoch at a peer, so that a repetition after a crash continues the same
-    /// entry.
-    static func id(of state: StoreState) -> String {
-        let subject = [state.container, state.content, state.peer.description, String(state.epoch)].joined(separator: "/")
+    /// Returns the one name for the end of an epoch at a peer, or for a change of statements, so that a repetition after a
+    /// crash continues the same entry.
+    static func id(of state: StoreState, _ statements: [String] = []) -> String {
+        let subject = ([state.container, state.content, state.peer.description, String(state.epoch)] + statements).joined(separator: "/")
         var bytes = Array(ContentHash(of: Array(subject.utf8)).bytes.prefix(16))
         // A UUID of version 8, whose other bits are free to choose (RFC 9562, section 5.8).
         bytes[6] = bytes[6] & 0x0F | 0x80

@@ -46,7 +46,7 @@ struct UnsentLogs {
     private func write(_ given: KeptEntry) throws -> Outcome {
         let read = try lastRead()
         let sealed = try Outbox.names(db).filter { $0.sequence > read }.filter { try hasContent(try Outbox.bytes($0.sequence, db)) }
-        let own = try published(by: state.peer).filter { $0.sequence > read }.map { (peer: state.peer, name: $0) }
+        let own = try StoreKnowledge.logs(of: state.peer, db).filter { $0.sequence > read }.map { (peer: state.peer, name: $0) }
         let published = try own + unreadOfRetired()
         let draft = KeptDraft(kept: kept, id: given.id, files: files)
         guard try !sealed.isEmpty || !published.isEmpty || draft.exists() else { return Outcome() }
@@ -69,21 +69,7 @@ struct UnsentLogs {
             try draft.discard()
             return Outcome(missing: entry.missing)
         }
-        entry.logs = there.count
-        for name in there.sorted() {
-            guard let log = try? LogFile(decoding: try draft.bytes(of: name)), let values = try? log.largeValues else { continue }
-            // A log states its own number of changes, which may be wrong.
-            let (sum, isTooGreat) = entry.changes.addingReportingOverflow(Int(clamping: log.header.changes))
-            entry.changes = isTooGreat ? .max : sum
-            for (value, peers) in values where !draft.holds(value.hash) {
-                if let bytes = try bytes(of: value, peers) {
-                    try draft.add(bytes, asValue: value.hash)
-                } else {
-                    entry.missingValues += 1
-                }
-            }
-        }
-        try draft.finish(entry)
+        try draft.finish(&entry, holding: there) { value, peers in try bytes(of: value, peers) }
         return Outcome(entry: entry, missing: entry.missing)
     }
 
@@ -104,21 +90,13 @@ struct UnsentLogs {
         return try known.passed(state.peer) { try register.contains($0, of: state.peer) }
     }
 
-    /// Returns a peer's published logs that are joined here.
-    private func published(by peer: PeerIdentifier) throws -> [LogFileName] {
-        let sql = "SELECT sequence, hash FROM ubiquity_log WHERE peer = (SELECT number FROM ubiquity_peer WHERE name = ?) ORDER BY sequence"
-        return try Row.fetchAll(db, sql: sql, arguments: [peer.description]).compactMap { row in
-            ContentHash(bytes: row["hash"] as Data).map { LogFileName(sequence: row["sequence"], hash: $0) }
-        }
-    }
-
     /// Returns the logs of retired peers that are joined here and that no peer that ended the epoch had joined.
     private func unreadOfRetired() throws -> [(peer: PeerIdentifier, name: LogFileName)] {
         try Retirements.all(db).sorted { $0.key < $1.key }.flatMap { peer, fact -> [(peer: PeerIdentifier, name: LogFileName)] in
             // A retired peer that came back sets its logs aside itself.
             let receipts = (try? files.namesIfThere(in: layout.receipts(of: peer, epoch: state.epoch))) ?? []
             guard peer != state.peer, fact.isInForce(receipts.compactMap(Receipt.number(ofFile:)).max() ?? 0) else { return [] }
-            let names = try published(by: peer)
+            let names = try StoreKnowledge.logs(of: peer, db)
             let unread = known.unread(among: names, of: peer) { name in
                 bytes(of: name, by: peer).flatMap { try? LogFile(decoding: $0, named: name).header.previous }
             }

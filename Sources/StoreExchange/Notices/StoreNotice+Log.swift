@@ -17,6 +17,8 @@ extension StoreLog {
         case .didQuarantine(let log): transition("cannot use \(log.file) of \(log.peer): \(log.kind.rawValue): \(log.reason)")
         case .didFill(let tables): exchange("filled \(tables.sorted().joined(separator: ", "))")
         case .didChangeRights: transition("the rights of its account have changed")
+        case .didRejectSaves(let entry):
+            transition("\(counted(entry.changes, "change")) of this device have no right any more, and were set aside: \(entry.id)")
         case .didRollBaseline(let number): exchange("wrote baseline \(number)")
         case .didImport(let notice): write(notice, showsContents)
         case .didFindConflicts(let count): exchange("\(counted(count, "value")) lost in conflicts, see `ubcontrol store conflicts`")

@@ -50,6 +50,10 @@ public enum StoreNotice: Sendable, Hashable {
     case didFindConflicts(Int)
     /// The rights of the store's account in a container with a scope have changed, as after a sign-in.
     case didChangeRights
+    /// A statement has taken away the right to saves of this device, which are set aside in this entry.
+    ///
+    /// `ubcontrol kept` shows them, and restores them if the right comes back.
+    case didRejectSaves(KeptEntry)
     /// Rows break a CHECK since columns were merged; they are shown, and `StoreStatus` lists them until they are
     /// repaired.
     case didBreakChecks([BrokenRecord])

@@ -50,10 +50,11 @@ struct PeerIdentity {
     /// directories. Then one transaction makes the identifier the store's own. Until that transaction, the store is
     /// unchanged.
     ///
-    /// - Parameter enrol: makes the new identifier known in a container with a scope; receives the new one and the old one.
+    /// - Parameter enrol: makes the new identifier known in a container with a scope; receives the new one and the old one,
+    ///   and returns the new one's certificate, which a plain container has not.
     /// - Returns: the state of the store under its new identifier.
     /// - Throws: `UbiquitousStoreError`, `Errno`, or GRDB's errors.
-    func renew(enrolling enrol: (_ peer: PeerIdentifier, _ old: PeerIdentifier) throws -> Void) throws -> StoreState {
+    func renew(enrolling enrol: (_ peer: PeerIdentifier, _ old: PeerIdentifier) throws -> StatementIdentifier?) throws -> StoreState {
         let state = try pool.write { db in
             var state = try StoreState.read(db)
             if state.successor == nil {
@@ -64,7 +65,8 @@ struct PeerIdentity {
         }
         Waypoint.identityChosen.pass()
         let place = PeerPlace(layout: layout, container: container, files: files)
-        if scope == nil { try place.makeMark(of: state.successor!) } else { try enrol(state.successor!, state.peer) }
+        var certificate: StatementIdentifier?
+        if scope == nil { try place.makeMark(of: state.successor!) } else { certificate = try enrol(state.successor!, state.peer) }
         Waypoint.identityMarked.pass()
         try place.makeDirectories(of: state.successor!, epoch: state.epoch)
         Waypoint.identityPlaced.pass()
@@ -76,6 +78,12 @@ struct PeerIdentity {
             // Nobody need wait for an identifier that is no longer in use. If another copy of this store uses it, the
             // next receipt of that copy says so.
             try Retirements.retire(state.peer, Retirement(receipt: receipts.max() ?? 0), db)
+            if let certificate {
+                // The sealed logs are written again as the new peer's, under its own certificate.
+                var position = try ScopeState.read(db)
+                position.certificate = certificate
+                try position.update(db)
+            }
             return try adopt(published, db)
         }
         Waypoint.identityAdopted.pass()

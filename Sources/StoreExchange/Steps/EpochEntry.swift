@@ -56,7 +56,7 @@ struct EpochEntry {
                 Waypoint.epochSealed.pass()
                 var state = try StoreState.read(db)
                 let entry = KeptEntry(
-                    ending: state, reason: .contentRemoved, schema: context.sealer.schemaVersion, store: file.path.string, time: context.now())
+                    ending: state, schema: context.sealer.schemaVersion, store: file.path.string, time: context.now())
                 let unsent = UnsentLogs(
                     state: state, known: marks.knowledge(of: state.epoch), layout: layout,
                     kept: context.container!.home.kept,

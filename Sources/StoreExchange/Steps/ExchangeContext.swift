@@ -9,7 +9,7 @@ package import UbiquityContainers
 
 /// The constant environment of the exchange of one store file, while the file is in use.
 package struct ExchangeContext: Sendable {
-    package let file: StoreFile
+    package internal(set) var file: StoreFile
     package let sealer: Sealer
     /// The content's container; nil for a file that exchanges nothing.
     package let container: UbiquityContainer?

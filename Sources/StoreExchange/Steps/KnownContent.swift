@@ -30,7 +30,7 @@ struct KnownContent {
     /// Proves the logs of a container with a scope; nil for a plain container.
     var proof: LogProof? { authority.map { LogProof(authority: $0, held: held) } }
     /// The files of statements that have been found to be faulty.
-    var faultyStatements: [FilePath: LogFault] = [:]
+    var faultyStatements: [FilePath: ScopeDirectory.Faulty] = [:]
 
     init(_ state: StoreState) { self.state = state }
 

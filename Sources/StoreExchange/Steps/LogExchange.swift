@@ -64,9 +64,14 @@ struct LogExchange {
         shelf.relist()
         // A watcher that has lost events does not report them later.
         content.published = []
-        let inventory = try scope.file.pool.read { db in
-            try ContentInventory(listing: scope.layout, epoch: scope.epoch, register: LogRegister(own: scope.peer, db), files: scope.files)
-        }
+        // In a container with a scope nobody need have written yet.
+        let isEmpty = try scope.context.scope != nil && scope.files.kind(of: scope.layout.directory) == nil
+        let inventory =
+            try isEmpty
+            ? ContentInventory()
+            : scope.file.pool.read { db in
+                try ContentInventory(listing: scope.layout, epoch: scope.epoch, register: LogRegister(own: scope.peer, db), files: scope.files)
+            }
         scope.context.log.detail("listed \(counted(inventory.count, "new log")) and \(counted(inventory.baselines.count, "baseline"))")
         try note(inventory.faults, &shelf)
         content.inventory = inventory
@@ -109,9 +114,7 @@ struct LogExchange {
                 continue
             }
             scope.context.log.exchange("\(name) of \(entry.peer) is no longer in the way")
-            try scope.file.pool.write { db in
-                try db.cachedStatement(sql: "DELETE FROM ubiquity_quarantine WHERE peer = ? AND file = ?").execute(arguments: [entry.peer, name])
-            }
+            try scope.file.pool.write { db in try entry.remove(db) }
         }
     }
 

@@ -221,7 +221,8 @@ struct PlaceKeeper {
     /// Takes a new identifier.
     @discardableResult
     func renew(_ content: inout KnownContent) throws -> StoreState {
-        content.state = try identity.renew { peer, old in try ScopeKeeper(context: context)?.enrol(peer, as: old) }
+        let keeper = ScopeKeeper(context: context)
+        content.state = try identity.renew { peer, old in try keeper?.enrol(peer, as: old) }
         context.post(.didTakeNewIdentifier(content.state.peer))
         return content.state
     }

@@ -53,13 +53,14 @@ struct Rebuild {
                     throw UbiquitousStoreError(.timedOut, "Saves came in faster than they were published; try again.")
                 }
                 try db.execute(sql: "CREATE TEMP TABLE ubiquity_before AS SELECT peer, sequence, hash FROM ubiquity_log")
-                try keepLocalColumns(db)
+                let local = LocalColumns(scope.file.shapes)
+                try local.keep(db)
                 // The same-as facts stay: otherwise they would be found and published again.
                 try Capture.suspended(db) { try StoreTables.clearContent(scope.file.shapes, keepingFacts: true, db) }
                 try sealer.journal.append(whole: scope.file.shapes, .rebuild, now: scope.context.now(), db)
                 Waypoint.rebuildEmptied.pass()
                 try rebuild(&content, from: readable, isCopied: false, db)
-                try putBackLocalColumns(db)
+                try local.putBack(db)
             }
             return true
         } catch let unholdable as UnholdableBaseline {
@@ -165,28 +166,5 @@ struct Rebuild {
         }
         for shape in scope.file.shapes { try db.notifyChanges(in: Table(shape.name)) }
         Waypoint.rebuildJoined.pass()
-    }
-
-    private func keepLocalColumns(_ db: Database) throws {
-        for shape in scope.file.shapes where !shape.localColumns.isEmpty {
-            let columns = (shape.keyColumns + shape.localColumns).map(\.quotedIdentifier).joined(separator: ", ")
-            try db.execute(sql: "CREATE TEMP TABLE ubiquity_local_\(shape.number) AS SELECT \(columns) FROM main.\(shape.name.quotedIdentifier)")
-        }
-    }
-
-    private func putBackLocalColumns(_ db: Database) throws {
-        for shape in scope.file.shapes where !shape.localColumns.isEmpty {
-            let (table, kept) = (shape.name.quotedIdentifier, "temp.ubiquity_local_\(shape.number)")
-            let local = shape.localColumns.map(\.quotedIdentifier)
-            let isSame = shape.keyColumns.map { "main.\(table).\($0.quotedIdentifier) = kept.\($0.quotedIdentifier)" }.joined(separator: " AND ")
-            try Capture.suspended(db) {
-                try db.execute(
-                    sql: """
-                        UPDATE main.\(table) SET \(local.map { "\($0) = kept.\($0)" }.joined(separator: ", ")) FROM \(kept) kept
-                        WHERE \(isSame);
-                        DROP TABLE \(kept);
-                        """)
-            }
-        }
     }
 }

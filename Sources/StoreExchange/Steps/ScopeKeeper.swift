@@ -19,11 +19,11 @@ struct ScopeKeeper {
 
     // MARK: Requests
 
-    /// The request of another program; nil if there is none.
-    var request: ScopeRequest? { get throws { try context.file.pool.read { db in try ScopeRequest.read(db) } } }
+    /// The requests of other programs that wait.
+    var requests: [ScopeRequest.Waiting] { get throws { try context.file.pool.read { db in try ScopeRequest.list(db) } } }
 
-    /// Removes a request, unless another one has come since.
-    func drop(_ request: ScopeRequest) { try? context.file.pool.write { db in try request.drop(db) } }
+    /// Removes a request that is done or refused.
+    func drop(_ number: Int64) throws { _ = try context.file.pool.write { db in try ScopeRequest.drop(number, db) } }
 
     // MARK: The device's identity
 
@@ -57,8 +57,9 @@ struct ScopeKeeper {
     /// - Parameters:
     ///   - peer: the new peer.
     ///   - old: the peer that the other copy keeps.
+    /// - Returns: the enrolment, which is the new peer's certificate.
     /// - Throws: `UbiquitousStoreError` with `readOnly` if this device may not enrol another; `Errno`.
-    func enrol(_ peer: PeerIdentifier, as old: PeerIdentifier) throws {
+    func enrol(_ peer: PeerIdentifier, as old: PeerIdentifier) throws -> StatementIdentifier {
         var content = KnownContent(try context.file.pool.read { db in try StoreState.read(db) })
         try refresh(&content)
         guard let authority = content.authority, let (account, _) = identity(content.state), let key = try scope.keys.deviceKey,
@@ -71,7 +72,9 @@ struct ScopeKeeper {
         }
         let enrolment = Enrolment(
             account: account, statement: statement.id, sponsor: old, certificate: certificate, device: peer, key: key.publicKey)
-        try scope.directory.write(enrolment.signed(with: key, in: scope.container))
+        let draft = enrolment.draft(by: key.publicKey)
+        try scope.directory.write(draft.signed(with: key, in: scope.container))
+        return StatementIdentifier(draft.hash)
     }
 
     // MARK: The place
@@ -119,6 +122,8 @@ struct ScopeKeeper {
             guard let header = try header(of: base, content.state) else { continue }
             let arrival = authority.insert([], baselines: [base])
             enactment.add(arrival)
+            // Otherwise a base that changes nothing would be verified again each time.
+            isNews = true
             guard !arrival.rebuilds.isEmpty else { continue }
             // Each base is joined in a transaction of its own, because SQLite reads few files together.
             try save(authority, enactment, [base: header], &content)
@@ -145,7 +150,7 @@ struct ScopeKeeper {
     }
 
     /// Returns the header of a base; nil if the base is missing, damaged or altered.
-    private func header(of base: BaselineID, _ state: StoreState) throws -> BaselineHeader? {
+    func header(of base: BaselineID, _ state: StoreState) throws -> BaselineHeader? {
         let reader = BaselineReader(layout: context.layout, contentName: context.contentName, epoch: state.epoch)
         do {
             let header = try reader.header(of: base, clock: .latest)
@@ -168,20 +173,35 @@ struct ScopeKeeper {
         }
         let exchangeScope = ExchangeScope(context, content.state)
         let rebuild = DomainRebuild(scope: exchangeScope, authority: authority)
+        let saves = RejectedSaves(
+            scope: exchangeScope, former: content.authority!, authority: authority, rebuilds: enactment.rebuilds, headers: headers)
         let bases = DomainRebuild.bases(of: enactment.rebuilds)
         let began = ContinuousClock.now
-        let tables = try context.file.importing(attaching: bases.map { context.layout.baseline($0, epoch: content.state.epoch) }) { db in
+        let (kept, outcome) = try context.file.importing(attaching: bases.map { context.layout.baseline($0, epoch: content.state.epoch) }) { db in
+            // What has been written until now was written under the rights until now.
+            try context.sealer.seal(db)
+            let kept = try saves.setAside(db)
             try ScopeState.save(authority: authority.saved, db)
             try write(rights(by: authority, content.state), authority, content.state, db)
-            return enactment.rebuilds.isEmpty ? [] : try rebuild.run(enactment.rebuilds, headers, db)
+            guard !enactment.rebuilds.isEmpty else { return (kept, DomainRebuild.Outcome()) }
+            let outcome = try rebuild.run(enactment.rebuilds, headers, db)
+            try rebuild.forget(outcome.missing, db)
+            return (kept, outcome)
         }
         Waypoint.statementsSaved.pass()
         content.authority = authority
-        (content.authorityGeneration, content.held) = try context.file.pool.read { db in (try ScopeState.generation(db), try ScopeState.held(db)) }
-        if !tables.isEmpty {
-            context.log.transition("rebuilt \(tables.sorted().joined(separator: ", ")) under new statements in \(began.elapsed)")
-            context.post(.didFill(tables))
+        (content.state, content.authorityGeneration, content.held) = try context.file.pool.read { db in
+            (try StoreState.read(db), try ScopeState.generation(db), try ScopeState.held(db))
         }
+        if !outcome.missing.isEmpty {
+            let names = outcome.missing.prefix(3).map { "\($0.name) of \($0.peer)" }.joined(separator: ", ")
+            context.log.fault("\(counted(outcome.missing.count, "joined log")) are in no base and not whole in the content any more, first \(names)")
+        }
+        if !outcome.tables.isEmpty {
+            context.log.transition("rebuilt \(outcome.tables.sorted().joined(separator: ", ")) under new statements in \(began.elapsed)")
+            context.post(.didFill(outcome.tables))
+        }
+        if let kept { context.post(.didRejectSaves(kept)) }
         tell(rights(by: authority, content.state))
     }
 
@@ -213,7 +233,7 @@ struct ScopeKeeper {
         try save(authority, enactment, headers, &content)
     }
 
-    /// Lists faulty files.
+    /// Lists faulty files, and forgets those that are whole or gone.
     private func report(_ listing: ScopeDirectory.Listing) throws {
         let faults =
             listing.faults.map { file, fault in QuarantinedLog(statement: file, fault, since: context.now()) }
@@ -223,6 +243,13 @@ struct ScopeKeeper {
                     reason: "it cannot be read (\(error))", since: context.now())
             }
         try context.quarantine(faults)
+        let listed = Set(faults.map { [$0.peer, $0.file] })
+        func isGone(_ entry: QuarantinedLog) -> Bool {
+            let isStatement = entry.peer == ScopeDirectory.authorityName || entry.peer.hasPrefix("\(ScopeDirectory.accountsName)/")
+            return isStatement && !listed.contains([entry.peer, entry.file])
+        }
+        let gone = try context.file.pool.read { db in try QuarantinedLog.list(db).filter(isGone) }
+        if !gone.isEmpty { try context.file.pool.write { db in for entry in gone { try entry.remove(db) } } }
     }
 
     // MARK: Rights
@@ -240,6 +267,7 @@ struct ScopeKeeper {
 
     private func write(_ rights: WriteRights, _ authority: Authority, _ state: StoreState, _ db: Database) throws {
         try AuthorityRow.write(rights, db)
+        if let limits = authority.policy?.value.limits { try RecordLimit.set(limits.records, context.file.shapes, db) }
         var position = try ScopeState.read(db)
         (position.policy, position.certificate) = (authority.policy?.id, certificate(by: authority, state))
         try position.update(db)
@@ -266,7 +294,9 @@ struct ScopeKeeper {
             return WriteRights(account: account)
         }
         let rights = LogRights(container: scope.container, policy: policy.id, certificate: certificate)
-        guard case .counts(let grant) = authority.verdict(on: rights, by: state.peer, isCurated: false) else { return WriteRights(account: account) }
+        guard case .counts(let grant) = authority.verdict(on: rights, by: state.peer, sequence: state.sequence + 1, isCurated: false) else {
+            return WriteRights(account: account)
+        }
         // While the roles are forked, nobody can tell who holds them.
         let roles = authority.isForked || grant.roles != nil ? [] : policy.value.roles.filter { $0.value.contains(account) }.keys.map(\.self)
         return WriteRights(account: account, contributes: grant.slice == nil, roles: Set(roles))

@@ -251,6 +251,65 @@ extension LogBody.Rows {
     }
 }
 
+extension LogBody.Contents {
+    /// The number of changes.
+    package var changes: Int64 { groups.lazy.flatMap(\.rows).reduce(0) { $0 + Int64($1.count) } }
+
+    /// Whether nothing is in the body.
+    package var isEmpty: Bool { groups.isEmpty && retired.isEmpty }
+
+    /// Splits the changes into two bodies, which are encoded as they were.
+    ///
+    /// A same-as fact is chosen if one of its records is. Retirements stay with the rest.
+    ///
+    /// - Parameter isChosen: returns whether the changes of a record in a group are chosen.
+    /// - Returns: the chosen changes, and the rest.
+    /// - Throws: `LogFault`, or the error of the closure.
+    package func split(
+        _ isChosen: (LogBody.Group, LogBody.Table, _ key: [RecordValue]) throws -> Bool
+    ) throws -> (chosen: Self, rest: Self) {
+        var (chosen, rest) = (Self(tables: tables), Self(tables: tables, retired: retired))
+        for group in groups {
+            var parts = (LogBody.Group(time: group.time, peer: group.peer, rows: []), LogBody.Group(time: group.time, peer: group.peer, rows: []))
+            for rows in group.rows {
+                let (some, others) = try rows.split(in: tables[rows.table]) { try isChosen(group, tables[rows.table], $0) }
+                if some.count > 0 { parts.0.rows.append(some) }
+                if others.count > 0 { parts.1.rows.append(others) }
+            }
+            for same in group.same {
+                let isOut = try [same.fact.first, same.fact.second].contains { try isChosen(group, tables[same.table], $0.key) }
+                if isOut { parts.0.same.append(same) } else { parts.1.same.append(same) }
+            }
+            if !parts.0.rows.isEmpty || !parts.0.same.isEmpty { chosen.groups.append(parts.0) }
+            if !parts.1.rows.isEmpty || !parts.1.same.isEmpty { rest.groups.append(parts.1) }
+        }
+        return (chosen, rest)
+    }
+}
+
+extension LogBody.Rows {
+    fileprivate func split(in table: LogBody.Table, _ isChosen: ([RecordValue]) throws -> Bool) throws -> (chosen: Self, rest: Self) {
+        var reader = WireReader(bytes)
+        var change = LogBody.Change()
+        var (chosen, rest): ([UInt8], [UInt8]) = ([], [])
+        var number = 0
+        for _ in 0..<count {
+            let start = bytes.endIndex - reader.remaining
+            try change.read(from: &reader, table: table) { _ in .null }
+            let encoded = bytes[start..<bytes.endIndex - reader.remaining]
+            if try isChosen(change.key) {
+                chosen += encoded
+                number += 1
+            } else {
+                rest += encoded
+            }
+        }
+        return (
+            Self(table: self.table, count: number, bytes: chosen[...]), Self(table: self.table, count: count - number, bytes: rest[...])
+        )
+    }
+}
+
 extension LogBody.Change {
     fileprivate mutating func read(from reader: inout WireReader, table: LogBody.Table, _ lookUp: LargeValue.Lookup) throws {
         do {

@@ -17,6 +17,8 @@ package struct Sealer: Sendable {
     package var largeValueSize = Int.max
     /// The size in bytes above which a save is split into several logs of about this size.
     var logSize = 4 << 20
+    /// The statement that finds the tables with captured changes.
+    private let noteQuery: String
     /// Whether the store lies in a container with a scope, so that its logs claim rights.
     package var isScoped = false
     /// Lists the changes of the file.
@@ -31,6 +33,7 @@ package struct Sealer: Sendable {
         logSize: Int = 4 << 20, elections: [String: SyncedTable.Election] = [:], choices: [String: [String: SyncedTable.Exclusive.Choice]] = [:]
     ) {
         self.shapes = shapes
+        noteQuery = "SELECT " + shapes.map { "EXISTS (SELECT 1 FROM \($0.captureTable))" }.joined(separator: ", ")
         self.schemaVersion = schemaVersion
         self.now = now
         self.coalesces = coalesces
@@ -52,9 +55,9 @@ package struct Sealer: Sendable {
     @discardableResult
     package func seal(_ db: Database, isOwn: Bool = false) throws -> Int64? {
         var folds: [(shape: TableShape, fold: CaptureFold)] = []
-        for shape in shapes {
-            let fold = try notes(of: shape, db)
-            if let fold { folds.append((shape, fold)) }
+        for index in try noted(db) {
+            let fold = try notes(of: shapes[index], db)
+            if let fold { folds.append((shapes[index], fold)) }
         }
         guard !folds.isEmpty else { return nil }
         let state = try StoreState.read(db)
@@ -65,7 +68,8 @@ package struct Sealer: Sendable {
         let curated = folds.filter { $0.shape.isCurated }
         if !curated.isEmpty { try sealCurated(curated, state, isOwn: isOwn, db) }
         let contributed = folds.filter { !$0.shape.isCurated }
-        return try contributed.isEmpty ? StoreState.read(db).sequence : seal(contributed, StoreState.read(db), isOwn: isOwn, db)
+        let present = curated.isEmpty ? state : try StoreState.read(db)
+        return try contributed.isEmpty ? present.sequence : seal(contributed, present, isOwn: isOwn, db)
     }
 
     private func sealCurated(_ folds: [(shape: TableShape, fold: CaptureFold)], _ given: StoreState, isOwn: Bool, _ db: Database) throws {
@@ -91,9 +95,13 @@ package struct Sealer: Sendable {
             table.passOn(from: logSize) { count, rows in try save.add(shape.logTable, count: count, rows: rows) }
             try table.seal(fold)
             try save.add(shape.logTable, count: table.count, rows: table.rows)
+            if shape.name == Moderation.table {
+                try Overlay.mark(String.fetchSet(db, sql: "SELECT k0 FROM \(shape.captureTable)"), shapes, db)
+            }
             draft?.add(table.listed, of: shape, by: stamp)
             try db.cachedStatement(sql: "DELETE FROM \(shape.captureTable)").execute()
         }
+        try related?.limit?.settle()
         let saved = try save.finish()
         if let draft { try (isOwn ? journal : journal.ofOthers).append(draft, .save, now: now(), db) }
         return saved?.sequence
@@ -106,11 +114,16 @@ package struct Sealer: Sendable {
 
     /// Returns whether a captured change is not sealed yet.
     package func hasNotes(_ db: Database) throws -> Bool {
-        try shapes.contains { shape in
-            let statement = try RawStatement("SELECT 1 FROM \(shape.captureTable)", db)
-            defer { statement.reset() }
-            return try statement.step()
-        }
+        try !noted(db).isEmpty
+    }
+
+    /// Returns the indexes of the tables with captured changes.
+    ///
+    /// One statement looks at all of them, because each save and each reason to exchange asks.
+    private func noted(_ db: Database) throws -> [Int] {
+        let statement = try RawStatement(noteQuery, db)
+        defer { statement.reset() }
+        return try statement.step() ? shapes.indices.filter { statement.integer($0) != 0 } : []
     }
 
     /// Makes a log of a body, and appends it to the outbox.
@@ -168,7 +181,7 @@ package struct Sealer: Sendable {
         if rights != nil { try tables.markEqualForeigners() }
         let resolver = Resolver(
             tables, peers: orderedPeers, elections: elections, now: now().timeIntervalSince1970, stamp: Stamp(time, own), choices: choices,
-            unites: unites, rights: rights)
+            unites: unites, rights: rights, overlay: try Overlay(tables, db))
         let isDone = try resolver.resolve(batches: batches)
         changes.add(resolver.changes)
         let save = SaveWriter(self, at: time, state, db)

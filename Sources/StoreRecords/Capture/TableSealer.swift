@@ -31,7 +31,7 @@ struct TableSealer {
         self.stamp = stamp
         self.db = db
         changes = ChangeRows(values)
-        clocks = try ClockTable(shape: shape, db)
+        clocks = try related.map { tables, index in try tables[index].clocks } ?? ClockTable(shape: shape, db)
         let columns = (shape.keyColumns + shape.columns).map(\.quotedIdentifier).joined(separator: ", ")
         row = try RawStatement("SELECT \(columns) FROM \(shape.name.quotedIdentifier) WHERE \(shape.placeCondition)", db)
         asides = try related.map { tables, index in
@@ -102,7 +102,10 @@ struct TableSealer {
     /// Ends every record that a lost row showed.
     private mutating func lost(_ key: [RecordValue], after life: Int64) throws {
         let members = try derivation(of: key)
-        guard members.isEmpty else { return try asides!.endAll(members, &changes) }
+        guard members.isEmpty else {
+            for member in members { related?.tables.limit?.end(member.registers.key, in: related!.index) }
+            return try asides!.endAll(members, &changes)
+        }
         try died(key, life: life + 1)
         try related?.tables.noteEnded(related!.index, RecordNode(key: key, life: life))
     }
@@ -188,7 +191,12 @@ struct TableSealer {
         let life = life % 2 == 0 ? life + 1 : life
         try clocks.set(RecordClock(life: life, stamp: stamp, columns: columns), at: place)
         try emit(life: life, columns: columns)
-        if let related { try related.tables.noteBegun(related.index, RecordNode(key: key, life: life), value: value) }
+        guard let related else { return }
+        if let owner = shape.ownerPlace, try related.tables.isPlain(related.index) {
+            related.tables.limit?.begin(ownedBy: row.value(owner), in: related.index)
+        } else {
+            try related.tables.noteBegun(related.index, RecordNode(key: key, life: life), value: value)
+        }
     }
 
     /// The key of the current row.

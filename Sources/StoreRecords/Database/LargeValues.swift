@@ -1,3 +1,4 @@
+internal import Foundation
 package import GRDB
 package import StoreFormat
 
@@ -73,6 +74,11 @@ package struct LargeValues {
         statement.bind(1, hash.bytes)
         defer { statement.reset() }
         return try statement.step() ? Array(statement.bytes(0)) : nil
+    }
+
+    /// Deletes waiting values, which no sealed log names any more.
+    package static func remove(_ values: Set<ContentHash>, _ db: Database) throws {
+        for hash in values { try db.cachedStatement(sql: "DELETE FROM ubiquity_value WHERE hash = ?").execute(arguments: [Data(hash.bytes)]) }
     }
 
     /// Deletes the values up to a number, which are in the container.

@@ -127,8 +127,9 @@ package enum Outbox {
 }
 
 extension Outbox {
-    /// Rewrites the sealed logs for a store that has taken a new identifier, one at a time; their changes keep their
-    /// stamps.
+    /// Rewrites the sealed logs for a store that has taken a new identifier, one at a time; their changes keep their stamps.
+    ///
+    /// Changes under a signature are the new identifier's, others stay the old one's.
     ///
     /// The first log repeats the news that the logs under the old identifier had stated, and names the last of those
     /// logs.
@@ -144,8 +145,11 @@ extension Outbox {
         for name in names {
             let (log, time) = try log(name.sequence, db)
             var contents = try LogBody.decode(log)
-            for index in contents.groups.indices where contents.groups[index].peer == nil { contents.groups[index].peer = old }
             var header = log.header
+            // Who signs a log answers for every change in it.
+            if header.rights == nil {
+                for index in contents.groups.indices where contents.groups[index].peer == nil { contents.groups[index].peer = old }
+            }
             header.peer = state.peer
             header.epoch = state.epoch
             header.sequence = state.sequence + 1
@@ -159,6 +163,58 @@ extension Outbox {
             state.predecessor = try append(header, body: contents.encoded(), time: time, db)
             state.sequence = header.sequence
         }
+    }
+
+    /// Replaces the changes of sealed logs, none of which is in the container, and numbers the logs after them again.
+    ///
+    /// A save of which nothing remains is removed with its logs. What they have said of joined logs, the next log says.
+    ///
+    /// - Parameters:
+    ///   - remains: what remains of a log, by its name; other logs stay whole.
+    ///   - db: the store, in a transaction.
+    /// - Throws: GRDB's errors, or `UbiquitousStoreError` if a log is damaged.
+    package static func replace(_ remains: [LogFileName: LogBody.Contents], _ db: Database) throws {
+        let names = try names(db)
+        guard let start = names.firstIndex(where: { remains[$0] != nil }) else { return }
+        var state = try StoreState.read(db)
+        (state.sequence, state.predecessor) = (names[start].sequence - 1, try log(names[start].sequence, db).log.header.predecessor)
+        let removed = try removable(names[start...], remains, db)
+        var news = Knowledge()
+        for name in names[start...] {
+            let (log, time) = try log(name.sequence, db)
+            let isOpen = try Bool.fetchOne(
+                db.cachedStatement(sql: "SELECT open FROM ubiquity_outbox WHERE sequence = ?"), arguments: [name.sequence])!
+            var header = log.header
+            for entry in header.news.entries { news.insert(entry.position, of: entry.peer) }
+            // A new sequence is never above the old one, so the row is free.
+            try db.cachedStatement(sql: "DELETE FROM ubiquity_outbox WHERE sequence = ?").execute(arguments: [name.sequence])
+            if removed.contains(name) { continue }
+            (header.sequence, header.predecessor, header.news) = (state.sequence + 1, state.predecessor, news)
+            news = Knowledge()
+            if let contents = remains[name] { header.changes = contents.changes }
+            state.predecessor = try append(header, body: remains[name]?.encoded() ?? Array(log.body), time: time, isOpen: isOpen, db)
+            state.sequence = header.sequence
+        }
+        if !news.isEmpty { try StoreKnowledge.markUntold(db) }
+        try state.update(db)
+    }
+
+    /// Returns the logs of the saves of which nothing remains.
+    private static func removable(
+        _ names: ArraySlice<LogFileName>, _ remains: [LogFileName: LogBody.Contents], _ db: Database
+    ) throws -> Set<LogFileName> {
+        var (removed, save): (Set<LogFileName>, [LogFileName]) = ([], [])
+        // Of a save whose first part is in the container, no part may be missing.
+        var isWhole = true
+        for name in names {
+            let header = try log(name.sequence, db).log.header
+            if save.isEmpty { isWhole = header.part == 0 }
+            save.append(name)
+            if header.goesOn { continue }
+            if isWhole, save.allSatisfy({ remains[$0]?.isEmpty == true }) { removed.formUnion(save) }
+            save = []
+        }
+        return removed
     }
 
     /// Returns a sealed log and the highest stamp in it.

@@ -76,4 +76,9 @@ extension QuarantinedLog {
         ).execute(arguments: [peer, file, kind.rawValue, reason, record, since.timeIntervalSince1970])
         return db.changesCount > 0
     }
+
+    /// Removes the file from the list.
+    package func remove(_ db: Database) throws {
+        try db.cachedStatement(sql: "DELETE FROM ubiquity_quarantine WHERE peer = ? AND file = ?").execute(arguments: [peer, file])
+    }
 }

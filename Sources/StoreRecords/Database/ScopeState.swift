@@ -24,20 +24,21 @@ package struct ScopeState: Hashable, Sendable {
     static let statements = [
         // `authority`: the verified statements, and which are in effect. What has been in effect cannot be taken back by
         // removing a file.
-        "CREATE TABLE ubiquity_scope (container BLOB NOT NULL, policy BLOB, certificate BLOB, clock INTEGER NOT NULL, authority BLOB, generation INTEGER NOT NULL, request TEXT)",
+        "CREATE TABLE ubiquity_scope (container BLOB NOT NULL, policy BLOB, certificate BLOB, clock INTEGER NOT NULL, authority BLOB, generation INTEGER NOT NULL)",
         // The logs that the base of a domain holds: the last one of each branch, by the domain's account, empty for the roles.
         "CREATE TABLE ubiquity_held (account BLOB NOT NULL, peer TEXT NOT NULL, sequence INTEGER NOT NULL, hash BLOB NOT NULL, PRIMARY KEY (account, peer, sequence, hash)) WITHOUT ROWID",
         RejectedLog.statement,
+        ScopeRequest.statement,
     ]
 
     /// Creates the tables of a store in a container with a scope.
     package static func create(_ container: ScopeIdentifier, _ db: Database) throws {
         for statement in statements { try db.execute(sql: statement) }
-        try db.execute(sql: "INSERT INTO ubiquity_scope VALUES (?,NULL,NULL,0,NULL,0,NULL)", arguments: [Data(container.hash.bytes)])
+        try db.execute(sql: "INSERT INTO ubiquity_scope VALUES (?,NULL,NULL,0,NULL,0)", arguments: [Data(container.hash.bytes)])
     }
 
     /// Returns whether a store lies in a container with a scope.
-    package static func exists(_ db: Database) throws -> Bool { try db.tableExists("ubiquity_scope") }
+    package static func exists(_ db: Database) throws -> Bool { try db.tableExists("ubiquity_scope", in: "main") }
 
     /// Reads the row.
     package static func read(_ db: Database) throws -> ScopeState {

@@ -129,6 +129,46 @@ package enum StoreKnowledge {
         }
     }
 
+    /// Forgets joined logs of a peer, whose effects are no longer in the tables.
+    ///
+    /// They are joined again when they are found. A log before one that stays is missing then (``Holes``), and not the head
+    /// of a branch.
+    ///
+    /// - Parameters:
+    ///   - logs: the positions of the logs.
+    ///   - peer: their author, which is not this store's own peer.
+    ///   - db: a transaction.
+    /// - Throws: GRDB's errors.
+    package static func forget(_ logs: Set<Knowledge.Position>, of peer: PeerIdentifier, _ db: Database) throws {
+        let number = try number(of: peer, db)
+        for table in ["ubiquity_log", "ubiquity_knowledge"] {
+            let delete = try db.makeStatement(sql: "DELETE FROM \(table) WHERE peer = ? AND sequence = ? AND hash = ?")
+            for log in logs { try delete.execute(arguments: [number.rawValue, log.sequence, Data(log.hash.bytes)]) }
+        }
+        let stays = try db.makeStatement(sql: "SELECT EXISTS (SELECT 1 FROM ubiquity_log WHERE peer = ? AND sequence = ?)")
+        let hole = try db.makeStatement(sql: "INSERT OR REPLACE INTO ubiquity_hole VALUES (?,?,?,1)")
+        for log in logs where try Bool.fetchOne(stays, arguments: [number.rawValue, log.sequence + 1])! {
+            try hole.execute(arguments: [number.rawValue, log.sequence, Data(log.hash.bytes)])
+        }
+        guard try !Bool.fetchOne(db, sql: "SELECT EXISTS (SELECT 1 FROM ubiquity_knowledge WHERE peer = ?)", arguments: [number.rawValue])! else {
+            return
+        }
+        // The last logs that stay are the heads now.
+        try db.execute(
+            sql: """
+                INSERT INTO ubiquity_knowledge SELECT peer, sequence, hash, 0 FROM ubiquity_log
+                WHERE peer = ?1 AND sequence = (SELECT max(sequence) FROM ubiquity_log WHERE peer = ?1)
+                """, arguments: [number.rawValue])
+    }
+
+    /// Returns the logs of a peer that have been joined, or published, in the order of their sequences.
+    package static func logs(of peer: PeerIdentifier, _ db: Database) throws -> [LogFileName] {
+        let sql = "SELECT sequence, hash FROM ubiquity_log WHERE peer = (SELECT number FROM ubiquity_peer WHERE name = ?) ORDER BY sequence, hash"
+        return try Row.fetchAll(db, sql: sql, arguments: [peer.description]).compactMap { row in
+            ContentHash(bytes: row["hash"] as Data).map { LogFileName(sequence: row["sequence"], hash: $0) }
+        }
+    }
+
     package static func setHead(_ position: Knowledge.Position, of peer: PeerNumber, told: Bool, _ db: Database) throws {
         try db.cachedStatement(sql: "INSERT OR REPLACE INTO ubiquity_knowledge VALUES (?,?,?,?)")
             .execute(arguments: [peer.rawValue, position.sequence, Data(position.hash.bytes), told])

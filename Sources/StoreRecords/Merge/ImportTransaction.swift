@@ -100,6 +100,8 @@ package final class ImportTransaction {
     ///   cannot be shown.
     package func resolve(_ relations: Relations) throws {
         guard let related else { return }
+        try related.limit?.settle()
+        try markModerated()
         try markBroken()
         switch relations {
         case .leave: break
@@ -131,6 +133,17 @@ package final class ImportTransaction {
         draft.add(outcome.changes, from: start, shapes, leavingOut: whole)
         draft.add(unannounced, from: 0, shapes, leavingOut: whole)
         try sealer.journal.append(draft, origin, now: sealer.now(), db)
+    }
+
+    /// Marks the records that changed decisions of moderators concern.
+    private func markModerated() throws {
+        guard outcome.changes.touches(Moderation.table) else { return }
+        let changed = outcome.changes.list[examined...].lazy.filter { $0.id.table == Moderation.table }
+        let subjects = changed.compactMap { change -> String? in
+            guard case .text(let subject)? = change.id.key.first else { return nil }
+            return String(decoding: subject, as: UTF8.self)
+        }
+        try Overlay.mark(Set(subjects), shapes, db)
     }
 
     /// Marks the changed rows that break a CHECK, in tables in which such a record is held.

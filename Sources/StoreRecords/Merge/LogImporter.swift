@@ -12,7 +12,7 @@ package struct LogImporter {
     /// Reads large values from the container.
     ///
     /// Nil if the values are in the store file.
-    package let values: (any LargeValueSource)?
+    package var values: (any LargeValueSource)?
     /// Reads logs that are not in memory again.
     package var reader: (any LogSource)?
     /// Decides which changes have an effect.
@@ -109,7 +109,7 @@ package struct LogImporter {
     }
 
     /// Returns the first log and the logs that hold the rest of its last save.
-    private static func save(at logs: ArraySlice<ReadyLog>) -> ArraySlice<ReadyLog> {
+    package static func save(at logs: ArraySlice<ReadyLog>) -> ArraySlice<ReadyLog> {
         var end = logs.startIndex + 1
         while end < logs.endIndex, logs[end - 1].log.header.goesOn, logs[end].peer == logs[end - 1].peer,
             logs[end].log.header.predecessor == logs[end - 1].name.hash

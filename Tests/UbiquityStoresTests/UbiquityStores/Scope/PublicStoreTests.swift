@@ -175,6 +175,82 @@ struct PublicStoreTests {
         }
     }
 
+    @Test("P-08: a log with another's signature, for another container, of another epoch, or under another's certificate is refused by name")
+    func forgedHeaders() async throws {
+        try await PublicWorld.with { world in
+            let (ann, eve) = (try world.player("ann"), try world.player("eve"))
+            let (container, policy) = (world.container, StatementIdentifier(world.container.hash))
+            let other = ScopeIdentifier(ContentHash(of: Array("another".utf8)))
+            let own = StatementIdentifier(eve.account!.hash)
+            let cases: [(rights: LogRights, epoch: Int64, key: PrivateKey?, reason: String)] = [
+                (LogRights(container: container, policy: policy, certificate: own), 1, try ann.keys.deviceKey, "signature is not valid"),
+                (LogRights(container: other, policy: policy, certificate: own), 1, try eve.keys.deviceKey, "container"),
+                (LogRights(container: container, policy: policy, certificate: own), 2, try eve.keys.deviceKey, "epoch"),
+                (
+                    LogRights(container: container, policy: policy, certificate: StatementIdentifier(ann.account!.hash)), 1,
+                    try eve.keys.deviceKey, "signature is not valid"
+                ),
+            ]
+            for (number, forged) in cases.enumerated() {
+                var rows = WireWriter()
+                rows.varint(1)
+                for text in [eve.name, "e"] { rows.recordValue(.text(text)) }
+                rows.varint(1)
+                rows.recordValue(.integer(6))
+                var body = LogBodyBuilder()
+                body.add(LogBody.Table(name: "score", keyColumns: ["player", "id"], columns: ["points"]), count: 1, rows: rows)
+                var header = LogHeader(
+                    peer: try eve.peer, contentName: "Game", epoch: forged.epoch, sequence: 1, predecessor: nil, news: Knowledge(), schema: "v1",
+                    created: Date(timeIntervalSince1970: 1_795_000_000), saves: 1, changes: 1)
+                header.rights = forged.rights
+                let bytes = LogFile.encode(header, body: body.encoded(time: HybridTime(milliseconds: 1_795_000_000_000)))
+                let name = LogFileName(sequence: 1, hash: ContentHash(of: bytes))
+                let logs = world.content.appending(try eve.peer.description).appending("1")
+                try? FileManager.default.removeItem(atPath: logs.string)
+                try FileManager.default.createDirectory(atPath: logs.string, withIntermediateDirectories: true)
+                let signed = LogFile.signed(bytes, name.hash, with: try #require(forged.key), in: forged.rights.container)
+                try Data(signed).write(to: URL(filePath: logs.appending(name.description).string))
+                try await world.reader("reader\(number)").with { store in
+                    try await store.settled()
+                    #expect(try await store.game.isEmpty, "\(forged.reason)")
+                    let refused = try await store.status().quarantined.map { ($0.file, $0.reason) }
+                    let rejected = try await store.rejected().map { ("\(LogFileName(sequence: $0.sequence, hash: name.hash))", $0.reason) }
+                    let listed = refused + rejected
+                    #expect(listed.count == 1 && listed.first?.0 == name.description, "\(forged.reason): \(listed)")
+                    #expect(listed.first?.1.contains(forged.reason) == true, "\(listed)")
+                }
+            }
+        }
+    }
+
+    @Test("a statement that a synchroniser has written in part is listed, and read and no longer listed once it is whole")
+    func partialStatement() async throws {
+        try await PublicWorld.with { world in
+            let store = try await world.reader("reader").open()
+            try await store.settled()
+            let ann = try world.player("ann")
+            let folder = world.place.accounts.appending(ann.name)
+            let name = try #require(try FileManager.default.contentsOfDirectory(atPath: folder.string).first)
+            let file = URL(filePath: folder.appending(name).string)
+            let whole = try Data(contentsOf: file)
+            try whole.prefix(whole.count / 2).write(to: file)
+            try await store.settled()
+            let listed = try await store.status().quarantined
+            #expect(listed.map(\.peer) == ["accounts/\(ann.name)"] && listed.map(\.file) == [name])
+            try whole.write(to: file)
+            try await store.settled()
+            #expect(try await store.status().quarantined.isEmpty)
+            try await ann.with { other in
+                try await other.settled()
+                try await other.execute(Self.insert(ann, "a", 1))
+                try await other.settled()
+            }
+            try await store.settled()
+            #expect(try await store.game == [score(ann, "a", 1)])
+            try await store.close()
+        }
+    }
+
     @Test("P-15: an account whose log is missing delays no other account's")
     func missing() async throws {
         try await PublicWorld.with { world in

@@ -190,4 +190,56 @@ struct ScopeRemovalTests {
             for store in [store, owner, reader] { try await store.close() }
         }
     }
+
+    /// Grants a role, and returns after all stores have followed.
+    private static func grant(_ role: String, to device: PublicDevice, by steward: UbiquitousStore) async throws {
+        let account = device.account!
+        _ = try await steward.runner.signPolicy { $0.roles[role, default: []].insert(account) }
+    }
+
+    @Test("P-24: the merge of a fork keeps what only the base of one branch holds, and what one branch has taken back stays taken back")
+    func forkWithBase() async throws {
+        try await PublicWorld.with { world in
+            let (ann, eve) = (try world.player("ann"), try world.player("eve"))
+            let (store, other) = (try await ann.open(), try await eve.open())
+            try await world.owner.with { owner in
+                try await settle(store, other, owner)
+                try await Self.grant("editor", to: ann, by: owner)
+                try await Self.grant("editor", to: eve, by: owner)
+                try await settle(store, other, owner)
+                try await store.execute("INSERT INTO template VALUES ('1', 'Ann')")
+                try await other.execute("INSERT INTO template VALUES ('eve', 'Eve')")
+                try await settle(store, other, owner)
+            }
+            // The steward's device is backed up here, with both templates.
+            let backup = world.directory.appending("backup")
+            try FileManager.default.copyItem(atPath: world.owner.directory.string, toPath: backup.string)
+            try await store.execute("INSERT INTO template VALUES ('2', 'Ann')")
+            let before = try #require(try world.place.readAuthority().policy)
+            let (annAccount, eveAccount) = (ann.account!, eve.account!)
+            try await world.owner.with { owner in
+                try await settle(store, owner)
+                _ = try await owner.runner.signPolicy(takingBack: .everything) { $0.roles["editor"]?.remove(eveAccount) }
+                _ = try await owner.runner.signPolicy { $0.roles["editor"]?.remove(annAccount) }
+                try await settle(store, other, owner)
+                #expect(try await owner.game == ["1=Ann", "2=Ann"])
+            }
+            // The restored steward has signed a policy without these removals.
+            var second = before.value
+            (second.version, second.predecessor, second.base) = (before.value.version + 1, before.id, nil)
+            second.limits.records = 7
+            try world.place.write(second.signed(with: world.owner.keys.deviceKey!, in: world.container))
+            let restored = PublicDevice(
+                directory: backup, home: DeviceHome(backup.appending("home")), root: world.root, container: world.container,
+                account: world.owner.account)
+            let steward = try await restored.open()
+            try await settle(steward, store, other)
+            #expect(try await steward.read { db in try String.fetchAll(db, sql: "SELECT id FROM template ORDER BY id") } == ["1", "eve"])
+            #expect(try await steward.runner.signPolicy { _ in } == before.value.version + 3)
+            let reader = try await world.reader("reader").open()
+            try await settle(steward, store, other, reader)
+            for shown in [steward, store, other, reader] { #expect(try await shown.game == ["1=Ann", "2=Ann"]) }
+            for store in [steward, store, other, reader] { try await store.close() }
+        }
+    }
 }
