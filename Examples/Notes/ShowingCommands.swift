@@ -132,7 +132,7 @@ struct Line: Encodable {
         case .didRemoveContent(let removal):
             event = "removed"
             reason = "the notebook was removed on all devices; \(removal.kept?.changes ?? 0) changes that no device had read are set aside"
-        case .willChange, .didChange, .didSetAside, .didChangeRights:
+        case .willChange, .didChange, .didSetAside, .didChangeRights, .didRejectSaves:
             // These events cannot occur, because this store stays with one account in its own container.
             event = "moved"
         case .didQuarantine(let log):

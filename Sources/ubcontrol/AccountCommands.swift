@@ -89,7 +89,7 @@ struct AccountCommand: AsyncParsableCommand {
             """,
         subcommands: [
             AccountShowCommand.self, AccountCreateCommand.self, AccountEnrolCommand.self, AccountAdmitCommand.self, AccountDevicesCommand.self,
-            AccountRevokeCommand.self,
+            AccountRevokeCommand.self, AccountRecoverCommand.self,
         ],
         defaultSubcommand: AccountShowCommand.self
     )

@@ -13,7 +13,7 @@ struct DoctorCommand: AsyncParsableCommand {
         abstract: "Find the problems that keep this device from syncing, and print the remedies.",
         discussion: """
             Inspects the device home, the account, the containers root and its file system, each container and the names in it, the stores' \
-            contents, whether the stores of this device exchange, the broker, and Syncthing if config.json names it. Prints one line for each \
+            contents, whether the stores of this device exchange, the public containers that it has keys for, the broker, and Syncthing if config.json names it. Prints one line for each \
             finding: a fault stops something from working, a warning may do so later, a remark does neither. The command writes nothing, except \
             that SQLite records in its shared memory who reads a store; it contacts only the broker and Syncthing, and may run beside the apps.
 
@@ -69,7 +69,7 @@ struct DoctorCommand: AsyncParsableCommand {
             let diagnosis = DeviceDiagnosis(of: home, progress: { _ in advance() })
             return (diagnosis, StoreDiagnosis.contents(of: diagnosis, isDeep: isDeep, progress: advance))
         }
-        var findings = diagnosis.findings + contents
+        var findings = diagnosis.findings + contents + ScopeDiagnosis.findings(in: home)
         let known = diagnosis.home.account == nil ? [] : (try? KnownContainer.list(in: home)) ?? []
         let conditions = await StoreCondition.withDeliveries(StoreCondition.all(of: home, in: known), home, known)
         findings += conditions.compactMap(StoreDiagnosis.finding) + conditions.compactMap(StoreDiagnosis.delivery)

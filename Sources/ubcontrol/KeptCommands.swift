@@ -12,7 +12,8 @@ struct KeptCommand: AsyncParsableCommand {
         commandName: "kept",
         abstract: "Show data that was set aside on this device, and write it back.",
         discussion: """
-            When a store's content is removed, this device's unsent data is set aside. It never returns automatically. Files of a store that were \
+            When a store's content is removed, this device's unsent data is set aside. When a public container takes a right away, so are the saves \
+            of this device that lose it. Nothing returns automatically. Files of a store that were \
             moved aside, because they could not be read or a new one was made, are beside its other files: `ubcontrol kept list` also lists these \
             if a store is given, and `ubcontrol store list` lists them with all others.
             """,
@@ -220,10 +221,17 @@ private func words(_ finding: KeptLogs.Finding) -> String {
     guard let entry = finding.entry else { return "what says whose it was is damaged or of a newer version; \(counted(Int(finding.size), "byte"))" }
     var parts = [
         "\(entry.time.formatted(.iso8601))  \(entry.content) of \(entry.account) in \(entry.container), epoch \(entry.epoch)",
-        "the content was removed", "\(counted(entry.changes, "change")) in \(counted(entry.logs, "log")), \(counted(Int(finding.size), "byte"))",
+        reason(entry), "\(counted(entry.changes, "change")) in \(counted(entry.logs, "log")), \(counted(Int(finding.size), "byte"))",
     ]
     if entry.missing > 0 { parts.append("\(counted(entry.missing, "log")) had gone") }
     if entry.missingValues > 0 { parts.append("\(counted(entry.missingValues, "large value")) had gone") }
     if let restored = entry.restored { parts.append("restored \(restored.formatted(.iso8601))") }
     return parts.joined(separator: "; ")
+}
+
+private func reason(_ entry: KeptEntry) -> String {
+    switch entry.reason {
+    case .contentRemoved: "the content was removed"
+    case .rightRemoved: "the right to change \((entry.tables ?? []).joined(separator: ", ")) was taken away"
+    }
 }

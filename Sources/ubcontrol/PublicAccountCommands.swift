@@ -69,6 +69,43 @@ struct AccountCreateCommand: AsyncParsableCommand {
     }
 }
 
+/// Runs `ubcontrol account recover`.
+struct AccountRecoverCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "recover",
+        abstract: "Give this device an account in a public container again, with the account's key that you have kept.",
+        discussion: """
+            After the loss of all devices of the account: --key is a copy of identity.key, or - for standard input. This device is enrolled and can \
+            write as the account. Remove the lost devices with `ubcontrol account revoke`.
+            """
+    )
+
+    @OptionGroup var container: PublicContainerArgument
+
+    @Option(help: ArgumentHelp("The file with the account's key, or - for standard input.", valueName: "file"), completion: .file())
+    var key: String
+
+    @OptionGroup var place: PublicPlaceOptions
+
+    @Flag(help: "Print a JSON object: container, account, device.")
+    var json = false
+
+    func run() async throws {
+        let input = key == "-" ? FileHandle.standardInput : FileHandle(forReadingAtPath: key)
+        guard let bytes = try input?.readToEnd() ?? (input == nil ? nil : Data()) else {
+            throw Refusal("\(key) cannot be read; name the copy of identity.key.".printable)
+        }
+        guard let identity = KeyFile.key([UInt8](bytes)) else {
+            throw Refusal("\(key) holds no key of 52 letters and digits; name the copy of identity.key.".printable)
+        }
+        let registration = try place.registration(in: container)
+        let account = try registration.recoverAccount(identity, in: container.identifier)
+        let device = try registration.keys(container.identifier).record?.peer ?? ""
+        if json { return try printJSON(["container": container.container, "account": account.description, "device": device]) }
+        print(account)
+    }
+}
+
 /// Runs `ubcontrol account enrol`.
 struct AccountEnrolCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
@@ -175,7 +212,8 @@ struct AccountRevokeCommand: AsyncParsableCommand {
         abstract: "Ask the app to remove a device of this device's account, such as a stolen one.",
         discussion: """
             The app, which has the schema, does it with its next exchange: it writes what remains of the account's records, and signs a statement \
-            without the device and those that it has enrolled. What this store has of their records stays; later logs of theirs have no effect.
+            without the device and those that it has enrolled. What this store has of their records stays, except what --take-back names; later \
+            logs of theirs have no effect.
             """
     )
 
@@ -183,6 +221,8 @@ struct AccountRevokeCommand: AsyncParsableCommand {
 
     @Argument(help: ArgumentHelp("The device; see `ubcontrol account devices`.", valueName: "device"))
     var device: String
+
+    @OptionGroup var takeBack: TakeBackOption
 
     @OptionGroup var confirmation: ConfirmOption
 
@@ -192,7 +232,7 @@ struct AccountRevokeCommand: AsyncParsableCommand {
     func run() async throws {
         guard let peer = PeerIdentifier(device) else { throw ValidationError("“\(device)” is no device's name.") }
         try confirmation.confirm("\(peer) will not write as this account any more, and its name is never used again.")
-        try store.ask(.revoke(peer), json: json)
+        try store.ask(.revoke(peer, takingBack: takeBack.takingBack), json: json)
     }
 }
 
@@ -206,7 +246,7 @@ extension StoreArgument {
         let store = try open(readOnly: false)
         try request.ask(store)
         if json {
-            try printJSON(["store": store.file.string, "asked": request.description.replacing("\n", with: " ")])
+            try printJSON(["store": store.file.string, "asked": request.words])
         } else {
             print("The app does it with its next exchange, at once if it runs.")
         }

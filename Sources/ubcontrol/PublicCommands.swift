@@ -1,5 +1,6 @@
 import ArgumentParser
 import Foundation
+import StoreInspection
 import SystemPackage
 import ToolSupport
 import UbiquityContainers
@@ -15,7 +16,12 @@ struct PublicCommand: AsyncParsableCommand {
 
                 ubcontrol public create --at ROOT --table score=creator:player --table template=role:editor
             """,
-        subcommands: [PublicCreateCommand.self, PublicGrantCommand.self, PublicRemoveCommand.self, PublicMergeCommand.self]
+        subcommands: [
+            PublicCreateCommand.self, PublicGrantCommand.self, PublicRemoveCommand.self, PublicMergeCommand.self, PublicBlockCommand.self,
+            PublicVetoCommand.self, PublicModerationCommand.self, PublicLimitCommand.self, PublicAdmissionCommand.self,
+            PublicRegistrarCommand.self, PublicAdmitCommand.self, PublicHeirCommand.self, PublicSucceedCommand.self,
+            PublicRequestsCommand.self,
+        ]
     )
 }
 
@@ -41,6 +47,20 @@ struct PublicCreateCommand: AsyncParsableCommand {
             valueName: "rule"))
     var tables: [String] = []
 
+    @Option(
+        name: .customLong("registrar"),
+        help: ArgumentHelp(
+            "Let only accounts contribute that the holder of this public key admits. May be given more than once.",
+            discussion: "`ubcontrol public registrar` prints a key.", valueName: "key"))
+    var registrars: [String] = []
+
+    @Option(
+        name: .customLong("heir"),
+        help: ArgumentHelp(
+            "Let the holder of this public key succeed the owner. May be given more than once.", discussion: "`ubcontrol public heir` prints a key.",
+            valueName: "key"))
+    var heirs: [String] = []
+
     @OptionGroup var home: HomeOptions
 
     @Flag(help: "Print a JSON object: container, owner, directory.")
@@ -51,6 +71,7 @@ struct PublicCreateCommand: AsyncParsableCommand {
         for table in tables where Self.rule(table) == nil {
             throw ValidationError("“\(table)” is no rule of a table; write NAME=creator:COLUMN or NAME=role:ROLE.")
         }
+        _ = try PublicKeys.parse(registrars + heirs)
     }
 
     private static func rule(_ text: String) -> (table: String, access: TableAccess)? {
@@ -67,6 +88,8 @@ struct PublicCreateCommand: AsyncParsableCommand {
     func run() async throws {
         var beginning = ScopeRegistration.Beginning()
         for (table, access) in tables.compactMap(Self.rule) { beginning.access[table] = access }
+        if !registrars.isEmpty { beginning.admission = .registrars(Set(try PublicKeys.parse(registrars))) }
+        beginning.heirs = Set(try PublicKeys.parse(heirs))
         let registration = ScopeRegistration(home: try home.deviceHome, root: FilePath(root))
         let (container, owner) = try registration.createContainer(beginning)
         if json {
@@ -78,13 +101,8 @@ struct PublicCreateCommand: AsyncParsableCommand {
     }
 }
 
-/// The role and the account of a decision.
-struct RoleArguments: ParsableArguments {
-    @OptionGroup var store: StoreArgument
-
-    @Argument(help: ArgumentHelp("The role, as the app's tables declare it.", valueName: "role"))
-    var role: String
-
+/// The identifier of an account on the command line.
+struct AccountArgument: ParsableArguments {
     @Argument(help: ArgumentHelp("The account.", valueName: "account"))
     var account: String
 
@@ -95,6 +113,19 @@ struct RoleArguments: ParsableArguments {
     }
 
     var identifier: AccountIdentifier { AccountIdentifier(account)! }
+}
+
+/// The role and the account of a decision.
+struct RoleArguments: ParsableArguments {
+    @OptionGroup var store: StoreArgument
+
+    @Argument(help: ArgumentHelp("The role, as the app's tables declare it.", valueName: "role"))
+    var role: String
+
+    @OptionGroup private var argument: AccountArgument
+
+    var account: String { argument.account }
+    var identifier: AccountIdentifier { argument.identifier }
 }
 
 /// Runs `ubcontrol public grant`.
@@ -120,11 +151,13 @@ struct PublicRemoveCommand: AsyncParsableCommand {
         abstract: "Ask the steward's app to take a role from an account.",
         discussion: """
             The app writes what remains of the tables of all roles, and signs a policy with its next exchange. What the steward's store has of the \
-            account's changes stays; later ones have no effect, also with an old date.
+            account's changes stays, except what --take-back names; later ones have no effect, also with an old date.
             """
     )
 
     @OptionGroup var arguments: RoleArguments
+
+    @OptionGroup var takeBack: TakeBackOption
 
     @OptionGroup var confirmation: ConfirmOption
 
@@ -132,8 +165,35 @@ struct PublicRemoveCommand: AsyncParsableCommand {
     var json = false
 
     func run() async throws {
-        try confirmation.confirm("Changes of \(arguments.account) that the steward has not read yet will have no effect in tables of roles.")
-        try arguments.store.ask(.remove(role: arguments.role, arguments.identifier), json: json)
+        let takingBack = try takeBack.takingBack
+        let also = takingBack == .nothing ? "" : ", and what is taken back vanishes everywhere"
+        try confirmation.confirm("Changes of \(arguments.account) that the steward has not read yet will have no effect in tables of roles\(also).")
+        try arguments.store.ask(.remove(role: arguments.role, arguments.identifier, takingBack: takingBack), json: json)
+    }
+}
+
+/// What a removal takes back.
+struct TakeBackOption: ParsableArguments {
+    @Option(
+        name: .customLong("take-back"),
+        help: ArgumentHelp(
+            "Take back changes that the store has: “all”, or DEVICE:SEQUENCE for a device's logs after that one.",
+            discussion: """
+                They vanish everywhere; what others wrote stays. SEQUENCE is the number with which a log's file name begins; `ubwatch log FILE` \
+                shows a log. May be given once for each device. It is refused if an earlier removal has made one of these logs permanent, or if a \
+                log of others is missing.
+                """, valueName: "what"))
+    var words: [String] = []
+
+    func validate() throws { _ = try takingBack }
+
+    var takingBack: TakingBack {
+        get throws {
+            guard let value = TakingBack(words: words) else {
+                throw ValidationError("“\(words.joined(separator: " "))” takes back nothing; write “all”, or DEVICE:SEQUENCE once for each device.")
+            }
+            return value
+        }
     }
 }
 
@@ -154,4 +214,48 @@ struct PublicMergeCommand: AsyncParsableCommand {
     var json = false
 
     func run() async throws { try store.ask(.merge, json: json) }
+}
+
+/// Runs `ubcontrol public requests`.
+struct PublicRequestsCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "requests",
+        abstract: "List what the app of a store has still to sign, or withdraw it.",
+        discussion: """
+            The app signs requests with its next exchange, in their order. One that it refuses goes, and the app's log says why; one that it cannot \
+            fulfil yet, because a file is missing or the disk is full, stays. Exit status 0, also if there are none; 64 if there is no request to \
+            withdraw.
+            """
+    )
+
+    @OptionGroup var store: StoreArgument
+
+    @Option(help: ArgumentHelp("Withdraw the request with this number.", valueName: "number"))
+    var withdraw: Int64?
+
+    @Flag(help: "Print a JSON object a line: number, request; with --withdraw one object: store, withdrawn (the number).")
+    var json = false
+
+    func run() async throws {
+        if let withdraw {
+            let store = try store.open(readOnly: false)
+            try ScopeRequest.withdraw(withdraw, from: store)
+            if json { try printJSON(Withdrawn(store: store.file.string, withdrawn: withdraw)) } else { print("Withdrawn.") }
+            return
+        }
+        for waiting in try store.look({ try ScopeRequest.waiting(in: $0) }) {
+            let words = waiting.request?.words ?? "a request of a newer version"
+            if json { try printJSON(Line(number: waiting.number, request: words)) } else { print("\(waiting.number)  \(words)".printable) }
+        }
+    }
+
+    private struct Line: Encodable {
+        var number: Int64
+        var request: String
+    }
+
+    private struct Withdrawn: Encodable {
+        var store: String
+        var withdrawn: Int64
+    }
 }

@@ -22,21 +22,36 @@ struct PolicyCommand: AsyncParsableCommand {
 
     @Flag(
         help: """
-            Print a JSON object: container, version, term, owner, steward, isForked, tables each with name, creator or role, accounts each with account, \
+            Print a JSON object: container, policy, version, term, owner, steward, isForked, owesPolicy, registrars, heirs, limits with logs and records, awaited, history (policies each with policy, version, term, counts), tables each with name, creator or role, accounts each with account, \
             version, devices, roles, isAdmitted, and faults each with file, reason.
             """)
     var json = false
 
+    @Flag(help: "Print the policies, oldest first, with their hashes, one of which `ubcontrol public succeed --after` takes.")
+    var history = false
+
     func run() async throws {
         let report = try PolicyReport(of: FilePath(directory).lexicallyNormalized())
-        if json { print(try jsonLine(report)) } else { for line in Self.lines(report) { print(line.printable) } }
+        if json { print(try jsonLine(report)) } else { for line in history ? Self.history(report) : Self.lines(report) { print(line.printable) } }
         if report.isForked || !report.faults.isEmpty { throw ExitCode(1) }
+    }
+
+    private static func history(_ report: PolicyReport) -> [String] {
+        report.history.map { version in
+            let state = version.policy == report.policy ? "  in effect" : version.counts ? "" : "  does not count"
+            return "policy \(version.version), term \(version.term)  \(version.policy)\(state)"
+        }
     }
 
     private static func lines(_ report: PolicyReport) -> [String] {
         var lines = [report.version.map { "policy \($0), term \(report.term ?? 0)" } ?? "no policy is in effect"]
         if report.isForked { lines.append("two policies of one number wait to be merged: ubcontrol public merge STORE") }
         if let steward = report.steward { lines.append("steward \(steward)") }
+        if report.owesPolicy { lines.append("the steward's app signs the next policy by itself, because an account with a role has other devices") }
+        lines += report.heirs.map { "heir \($0)" }
+        if let registrars = report.registrars { lines += ["contributing: accounts that a registrar admits"] + registrars.map { "registrar \($0)" } }
+        if let limits = report.limits { lines.append("limits: \(limits.logs) logs of a device, \(limits.records) records of an account in a table") }
+        lines += report.awaited.map { "awaited: \($0)" }
         for table in report.tables {
             lines.append("table \(table.name): \(table.creator.map { "each account its own, by \($0)" } ?? "the role \(table.role ?? "")")")
         }

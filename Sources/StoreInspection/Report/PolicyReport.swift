@@ -25,10 +25,27 @@ package struct PolicyReport: Codable, Sendable {
         package var isAdmitted: Bool
     }
 
+    /// A policy that its steward, an heir or the owner had the right to sign.
+    package struct Version: Codable, Sendable {
+        package var policy: String
+        package var version: Int64
+        package var term: Int64
+        /// Whether it is in effect, or is before the policy that is.
+        package var counts: Bool
+    }
+
     /// A file that has no effect.
     package struct Fault: Codable, Sendable {
         package var file: String
         package var reason: String
+    }
+
+    /// The limits of an account.
+    package struct Limits: Codable, Sendable {
+        /// The number of logs of a device.
+        package var logs: Int64
+        /// The number of records of an account that a table shows.
+        package var records: Int64
     }
 
     package var container: String
@@ -39,6 +56,19 @@ package struct PolicyReport: Codable, Sendable {
     package var steward: String?
     /// Whether two policies of one number wait to be merged.
     package var isForked: Bool
+    /// The hash of the policy in effect; nil while none is here.
+    package var policy: String?
+    /// The public keys of the registrars; nil if every account may contribute.
+    package var registrars: [String]?
+    /// The public keys of those who may succeed the owner.
+    package var heirs: [String]
+    package var limits: Limits?
+    /// The bases that statements name and that are not here, so that the statements are not in effect.
+    package var awaited: [String]
+    /// Whether the steward has to sign a policy without a decision, because an account that holds a role has other devices.
+    package var owesPolicy: Bool
+    /// The policies, oldest first.
+    package var history: [Version]
     package var tables: [Table]
     package var accounts: [Account]
     package var faults: [Fault]
@@ -58,7 +88,7 @@ package struct PolicyReport: Codable, Sendable {
         guard try files.kind(of: directory.authority) == .directory else {
             throw UbiquitousStoreError(.notFound, "\(path) has no statements; check the path.", path: path)
         }
-        var faulty: [FilePath: LogFault] = [:]
+        var faulty: [FilePath: ScopeDirectory.Faulty] = [:]
         let listing = try directory.look(besides: [], faulty: &faulty)
         let authority = try directory.readAuthority()
         let policy = authority.policy?.value
@@ -66,6 +96,17 @@ package struct PolicyReport: Codable, Sendable {
         (version, term) = (policy?.version, policy?.term)
         (owner, steward) = (policy?.owner.description, policy?.stewardPeer.description)
         isForked = authority.isForked
+        self.policy = authority.policy?.id.description
+        registrars = if case .registrars(let keys)? = policy?.admission { keys.map(\.description).sorted() } else { nil }
+        heirs = (policy?.heirs ?? []).map(\.description).sorted()
+        limits = policy.map { Limits(logs: $0.limits.logs, records: $0.limits.records) }
+        var present = Authority(container: container)
+        _ = present.insert(listing.new.map(\.statement))
+        awaited = present.awaitedBases.sorted().filter { !Self.isThere($0, path, policy?.epoch ?? 1, files) }.map { "\($0.name) of \($0.peer)" }
+        owesPolicy = authority.owesPolicy
+        history = authority.history.map {
+            Version(policy: $0.id.description, version: $0.value.version, term: $0.value.term, counts: authority.counts($0))
+        }
         tables = (policy?.access ?? [:]).sorted { $0.key < $1.key }.map { name, access in
             switch access {
             case .creator(let column): Table(name: name, creator: column)
@@ -85,5 +126,14 @@ package struct PolicyReport: Codable, Sendable {
             faults.append(Fault(file: file.string, reason: fault.description))
         }
         faults.sort { $0.file < $1.file }
+    }
+
+    /// Returns whether the file of a base is in any content of a container.
+    private static func isThere(_ base: BaselineID, _ container: FilePath, _ epoch: Int64, _ files: any FileLayer) -> Bool {
+        let contents = try? files.directoryNames(in: container.appending(UbiquityContainer.storesName))
+        return (contents ?? []).contains { content in
+            let file = ContentLayout(container: container, content: content).baseline(base, epoch: epoch)
+            return (try? files.kind(of: file)) == .file
+        }
     }
 }

@@ -6,7 +6,7 @@ import ToolProcesses
 /// Public containers by the tools and a small app, as real processes.
 struct PublicToolTests {
     /// A game with its players.
-    private struct Game {
+    struct Game {
         let directory: FilePath
         let identifier: String
         var place: FilePath { directory.appending("shared") }
@@ -40,7 +40,7 @@ struct PublicToolTests {
         func store(_ player: String) -> String { directory.appending("\(player)/scores/Scores.sqlite").string }
     }
 
-    private func withGame(_ body: (Game) async throws -> Void) async throws {
+    func withGame(_ body: (Game) async throws -> Void) async throws {
         let directory = FilePath(FileManager.default.temporaryDirectory.appending(path: "ubiquity-game-\(UUID().uuidString)").path)
         defer { try? FileManager.default.removeItem(atPath: directory.string) }
         for folder in ["shared", "ann", "bob", "eve", "phone", "late"] {
@@ -139,6 +139,88 @@ struct PublicToolTests {
             }
             let devices = try await game.expect("ubcontrol", ["account", "devices", game.identifier], as: "bob")
             #expect(devices.split(separator: "\n").count == 1, "\(devices)")
+        }
+    }
+
+    /// Lets a player's phone join the account of a player, and returns the phone's peer.
+    private func addPhone(to game: Game) async throws -> String {
+        try await game.expect("ubcontrol", ["account", "create", game.identifier, "--at", game.place.string], as: "bob")
+        let account = try await game.expect("ubcontrol", ["account", "devices", game.identifier], as: "bob").prefix { $0 != "~" }
+        let code = try await game.expect(
+            "ubcontrol", ["account", "enrol", game.identifier, "--at", game.place.string, "--account", String(account)], as: "phone")
+        try await game.expect("ubcontrol", ["account", "admit", game.identifier, code], as: "bob")
+        return String(code.prefix { $0 != "." })
+    }
+
+    @Test(
+        "P-13: a device that is killed while it sets aside what a removal rejects has it in one entry, and the entry cannot be restored without the right",
+        arguments: [
+            "import.sealed", "statements.read", "kept.log-written", "kept.drafted", "kept.named", "rebuild.emptied", "rebuild.joined",
+            "statements.saved",
+        ])
+    func rejectedSaves(point: String) async throws {
+        try await withGame { game in
+            let phone = try await addPhone(to: game)
+            try await game.expect("scores", ["add", "1"], as: "bob")
+            try await game.expect("scores", ["add", "2"], as: "phone")
+            #expect(try await game.points("bob") == ["2", "1"])
+            try await game.expect("scores", ["add", "7"], as: "phone")
+            // The log is late: Bob removes the device before he has it.
+            let logs = game.container.appending("CoreData/Scores/\(phone)/1")
+            let late = try #require(try FileManager.default.contentsOfDirectory(atPath: logs.string).sorted().last { $0.hasSuffix(".ublog") })
+            let away = game.directory.appending(late)
+            try FileManager.default.moveItem(atPath: logs.appending(late).string, toPath: away.string)
+            try await game.expect("ubcontrol", ["account", "revoke", game.store("bob"), phone, "--yes"], as: "bob")
+            #expect(try await game.points("bob") == ["2", "1"])
+            try FileManager.default.moveItem(atPath: away.string, toPath: logs.appending(late).string)
+            for _ in 0..<2 {
+                let killed = try await game.run("scores", ["list"], as: "phone", killedAt: point)
+                #expect(killed.status == 0 || killed.signal == SIGKILL, "\(killed)")
+            }
+            for player in ["phone", "bob", "late"] { #expect(try await game.points(player) == ["2", "1"], "\(player)") }
+            let list = try await game.expect("ubcontrol", ["kept", "list"], as: "phone")
+            #expect(list.split(separator: "\n").count == 1 && list.contains("the right to change score was taken away; 1 change in 1 log"), "\(list)")
+            let id = String(list.prefix { $0 != " " })
+            let shown = try await game.expect("ubcontrol", ["kept", "show", id], as: "phone")
+            #expect(shown.contains("points=7"), "\(shown)")
+            let refused = try await game.run("ubcontrol", ["kept", "restore", id], as: "phone")
+            #expect(refused.status == 1 && refused.errors.contains("Nothing has been restored"), "\(refused)")
+            // The account's own device may.
+            let restored = try await game.run("ubcontrol", ["kept", "restore", id, "--store", game.store("bob")], as: "phone")
+            #expect(restored.status == 0, "\(restored)")
+            for player in ["bob", "late"] { #expect(try await game.points(player) == ["7", "2", "1"], "\(player)") }
+            try await game.expect("ubcontrol", ["kept", "remove", id, "--yes"], as: "phone")
+            #expect(try await game.expect("ubcontrol", ["kept", "list"], as: "phone") == "")
+        }
+    }
+
+    @Test(
+        "P-11: a device is revoked with --take-back; a process killed at any waypoint comes to the records without what was taken back, and leaves no copy",
+        arguments: [
+            "take-back.copied", "rebuild.emptied", "rebuild.joined", "take-back.rebuilt", "roll.written", "roll.renamed", "statement.signed",
+            "statement.written", "statements.read", "statements.saved",
+        ])
+    func takenBack(point: String) async throws {
+        try await withGame { game in
+            let phone = try await addPhone(to: game)
+            try await game.expect("scores", ["add", "1"], as: "bob")
+            try await game.expect("scores", ["add", "2"], as: "phone")
+            try await game.expect("scores", ["add", "666"], as: "phone")
+            for player in ["bob", "ann"] { #expect(try await game.points(player) == ["666", "2", "1"]) }
+            let revoke = ["account", "revoke", game.store("bob"), phone, "--yes", "--take-back"]
+            let nonsense = try await game.run("ubcontrol", revoke + ["yesterday"], as: "bob")
+            #expect(nonsense.status == 64 && nonsense.errors.contains("DEVICE:SEQUENCE"), "\(nonsense)")
+            try await game.expect("ubcontrol", revoke + ["\(phone):1"], as: "bob")
+            for player in ["bob", "ann", "phone"] {
+                for _ in 0..<2 {
+                    let killed = try await game.run("scores", ["list"], as: player, killedAt: point)
+                    #expect(killed.status == 0 || killed.signal == SIGKILL, "\(player): \(killed)")
+                }
+            }
+            for player in ["bob", "ann", "phone", "bob"] { _ = try await game.points(player) }
+            for player in ["bob", "ann", "phone", "late"] { #expect(try await game.points(player) == ["2", "1"], "\(player)") }
+            let files = try FileManager.default.subpathsOfDirectory(atPath: game.directory.appending("bob").string)
+            #expect(files.filter { $0.contains("taking-back") } == [])
         }
     }
 }
