@@ -20,6 +20,8 @@ package enum SignedRule: String, CaseIterable, Sendable {
     case freshBaselines = "fresh-baselines"
     /// Two policies of one number stop imports into the roles' domain.
     case forkFreezes = "fork-freezes"
+    /// A policy that merges a fork has a base that holds what the baselines of both branches hold.
+    case branchBaselines = "branch-baselines"
     /// Only changes that count in a domain move its clock.
     case clocksByDomain = "clocks-by-domain"
     /// Authors remove only logs that a baseline of their domains' authorities holds.

@@ -78,6 +78,7 @@ extension SignedWorld {
             let news = files.filter { !reader.has.contains($0.number) }.shuffled(using: &random)
             for file in news.prefix(number(1...6)) { reader.deliver(file) }
             reader.settle()
+        case ..<0.606: refill()
         case ..<0.72: attack()
         case ..<0.79: snapshot(happens(0.4) ? readers[steward.number]! : reader)
         case ..<0.84: trim()
@@ -94,16 +95,31 @@ extension SignedWorld {
         }
     }
 
+    /// A device's store is lost, the steward's more often, and filled again from the container.
+    private func refill() {
+        let device = happens(0.5) ? steward! : pick(devices)
+        guard let reader = readers[device.number], !isIdle(reader) else { return }
+        let new = SimulatedReader(self, device: device)
+        readers[device.number] = new
+        trace?("the store of \(device.name) is filled again")
+        deliverAll(to: new)
+    }
+
     /// A device is stolen, or an account with a role turns.
     private func turn() {
-        // A thief of the steward may hide what a device wrote; were that device stolen too, nobody could put it back.
-        guard !isStolen else { return }
         let account = number(Self.holders)
-        let own = members[account].filter { !evil.contains($0.number) && !dead.contains($0.number) }
+        let own = members[account].filter { !evil.contains($0.number) && !dead.contains($0.number) && !hasThiefsPolicy($0) }
         guard own.count > 1 || account == 2, !own.isEmpty else { return }
         let stolen = pick(own)
         evil.insert(stolen.number)
         trace?("\(stolen.name) is stolen")
+    }
+
+    /// Whether a device may have removed logs that only a baseline of the steward's thief holds.
+    ///
+    /// It puts them back when it reads the policy that ends the theft; were the device stolen before, nobody could.
+    private func hasThiefsPolicy(_ device: SimulatedDevice) -> Bool {
+        theft != nil && readers[device.number]!.authority.policy?.value.steward == theft?.key
     }
 
     private func finish() {
@@ -132,7 +148,7 @@ extension SignedWorld {
             }
         }
         if first.authority.isForked { return "end: a fork is not merged" }
-        if let failure = checkRemovals(first.authority) { return "end: \(failure)" }
+        if let failure = checkRemovals(first.authority) ?? checkHeld(first.authority) { return "end: \(failure)" }
         let meant = meaningOfAll(first.authority)
         if first.shown != meant { return "end: not what all logs mean: \(first.shown.difference(from: meant))" }
         return !requires(.clocksByDomain) && exhausted > 0 ? "end: \(exhausted) honest saves found no time left" : nil
@@ -146,6 +162,18 @@ extension SignedWorld {
                 let isKept = cuts.contains { $0.account == cut.account && $0.before >= cut.before && $0.sparing.isSubset(of: cut.sparing) }
                 if !isKept { return "policy \(policy.version) removed account \(number(of: cut.account) ?? -1), which nobody knows any more" }
             }
+        }
+        return nil
+    }
+
+    /// A removal reaches back only to what no baseline of the steward holds.
+    private func checkHeld(_ authority: Authority) -> String? {
+        guard let base = authority.base(of: .roles).flatMap({ baselines[$0] }) else { return nil }
+        let held = baselines.values.filter { $0.domain == .roles }.reduce(into: [Int: UInt64]()) { $0.merge($1.effects) { $0 | $1 } }
+        let now = effects(of: heldByRoles, in: .roles, authority)
+        for number in heldByRoles where !base.logs.contains(number) && (held[number] ?? 0) & ~(now[number] ?? 0) != 0 {
+            let policy = authority.policy!.value.version
+            return "a baseline of the steward held log \(number) of \(logs[number]!.device.name), which the base of policy \(policy) lacks"
         }
         return nil
     }

@@ -13,10 +13,7 @@ extension SignedWorld {
         case ..<0.62:
             var previous = device.last
             if happens(0.15), let last = previous { previous = last.previous }
-            let changes = (0..<number(1...3)).map { _ in anyChange(of: device.account, at: max(1, time)) }
-            let file = write(by: device, signer: device.key, after: previous, naming: pick(sound), changes)
-            device.last = logs[file.number]
-            trace?("\(device.name), stolen, writes log \(file.number) after \(previous.map { "\($0.number)" } ?? "nothing")")
+            writeAnything(by: device, after: previous, at: max(1, time))
         case ..<0.7:
             let victim = pick(devices.filter { !evil.contains($0.number) })
             _ = write(by: victim, signer: device.key, after: victim.last, naming: pick(sound), [anyChange(of: device.account, at: max(1, time))])
@@ -37,6 +34,13 @@ extension SignedWorld {
         case ..<0.91: enrolSibling(of: device)
         default: forgeBaseline(by: device, at: max(1, time))
         }
+    }
+
+    private func writeAnything(by device: SimulatedDevice, after previous: SimulatedLog?, at time: Int64) {
+        let changes = (0..<number(1...3)).map { _ in anyChange(of: device.account, at: time) }
+        let file = write(by: device, signer: device.key, after: previous, naming: pick(sound), changes)
+        device.last = logs[file.number]
+        trace?("\(device.name), stolen, writes log \(file.number) after \(previous.map { "\($0.number)" } ?? "nothing")")
     }
 
     private func anyChange(of account: Int, at time: Int64) -> SimulatedChange {
@@ -62,6 +66,7 @@ extension SignedWorld {
         enrol(new, by: device, under: statement)
         evil.insert(new.number)
         trace?("\(device.name), stolen, enrols \(new.name)\(peer == nil ? "" : " under another's name")")
+        if happens(0.5) { writeAnything(by: new, after: nil, at: wall) }
         // Its account may see that, and react.
         if peer != nil, device.account != Self.owner, happens(0.5) { signDevices(of: device.account) }
     }

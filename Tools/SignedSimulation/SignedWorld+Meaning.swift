@@ -70,7 +70,7 @@ extension SignedWorld {
 
     /// Returns nil for a log that waits.
     private func verdictEffects(of log: SimulatedLog, _ authority: Authority) -> UInt64? {
-        let verdict = authority.verdict(on: rights(of: log, for: authority), by: log.device.peer, isCurated: false)
+        let verdict = authority.verdict(on: rights(of: log, for: authority), by: log.device.peer, sequence: 1, isCurated: false)
         if case .waits = verdict { return nil }
         guard authority.author(log.device.peer, certificate: log.rights.certificate)?.key == log.signer else { return 0 }
         return allowedChanges(of: log, verdict, authority)
@@ -99,7 +99,7 @@ extension SignedWorld {
         var waiting: Set<Int> = []
         for number in logs.keys.sorted() {
             let log = logs[number]!
-            let verdict = authority.verdict(on: log.rights, by: log.device.peer, isCurated: log.isCurated)
+            let verdict = authority.verdict(on: log.rights, by: log.device.peer, sequence: 1, isCurated: log.isCurated)
             let isForged = authority.author(log.device.peer, certificate: log.rights.certificate)?.key != log.signer
             if case .waits = verdict { waiting.insert(number) }
             if isForged || log.previous.map({ waiting.contains($0.number) }) ?? false { waiting.insert(number) }

@@ -8,7 +8,7 @@ extension SignedWorld {
     func decide(discarding count: Int = 0, _ change: (inout Policy) -> Void = { _ in }) {
         guard !isStolen, let reader = readers[steward.number] else { return }
         reader.settle()
-        guard let draft = reader.authority.nextPolicy(change) else { return }
+        guard let draft = reader.authority.nextPolicy(change), draft.awaits.isEmpty else { return }
         publish(draft, knowing: reader, by: steward, key: steward.key, discarding: count)
     }
 
@@ -28,6 +28,10 @@ extension SignedWorld {
         var (policy, start) = (draft.policy, files.count)
         if draft.needsBase {
             var (held, effects) = (reader.roles.logs, reader.effects(in: .roles))
+            for branch in draft.baselines.compactMap({ baselines[$0] }) where requires(.branchBaselines) {
+                held.formUnion(branch.logs)
+                effects.merge(branch.effects) { $0 | $1 }
+            }
             let spared = Set(policy.cuts.filter { $0.before == policy.version }.flatMap(\.sparing))
             let removed = Set(draft.removed.compactMap(number))
             for _ in 0..<count {
@@ -89,7 +93,7 @@ extension SignedWorld {
         restored.settle()
         guard restored.authority.policy?.id == before, !restored.authority.isForked else { return }
         let (role, account) = (pick(["editor", "moderator"]), account(number(Self.holders)))
-        guard let draft = restored.authority.nextPolicy({ toggle(role, account, &$0) }) else { return }
+        guard let draft = restored.authority.nextPolicy({ toggle(role, account, &$0) }), draft.awaits.isEmpty else { return }
         trace?("the steward is restored from a backup")
         publish(draft, knowing: restored, by: steward, key: steward.key, discarding: pick([0, 0, 1]))
         statistics.forks += 1

@@ -29,7 +29,7 @@ extension SignedWorld {
         guard !isIdle(reader), let device = reader.device, let policy = reader.authority.policy, isEnrolled(reader) else { return }
         renewCertificate(reader)
         let rights = LogRights(container: container, policy: policy.id, certificate: device.certificate)
-        guard case .counts(let own) = reader.authority.verdict(on: rights, by: device.peer, isCurated: false) else { return }
+        guard case .counts(let own) = reader.authority.verdict(on: rights, by: device.peer, sequence: 1, isCurated: false) else { return }
         // While the steward's policies contradict each other, nobody writes curated tables.
         let roles = reader.authority.isForked ? nil : own
         var changes: [SimulatedChange] = []
@@ -125,7 +125,7 @@ extension SignedWorld {
                 remove(file.number)
                 trace?("\(device.name) removes its log \(file.number)")
             }
-            if files.count < count, happens(0.5) { lose(device) }
+            if files.count < count, happens(0.6) { lose(device) }
         }
     }
 
@@ -201,7 +201,7 @@ extension SignedWorld {
         guard device.account != Self.owner, !left.isEmpty, theft == nil else { return }
         dead.insert(device.number)
         trace?("\(device.name) is lost")
-        if happens(0.7) { signDevices(of: device.account) }
+        if happens(0.85) { signDevices(of: device.account) }
     }
 
     func loseDevice() { lose(pick(devices.filter { Self.holders.contains($0.account) })) }

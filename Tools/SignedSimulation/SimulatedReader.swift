@@ -56,8 +56,11 @@ final class SimulatedReader {
 
     func settle() {
         if !arrivals.isEmpty || !arrivedBaselines.isEmpty {
-            let enactment = authority.insert(arrivals, baselines: arrivedBaselines)
+            var enactment = authority.insert(arrivals, baselines: arrivedBaselines)
             (arrivals, arrivedBaselines) = ([], [])
+            // What went with the admission is found again once the account is admitted.
+            let awaited = authority.awaitedBases
+            enactment.add(authority.insert([], baselines: baselines.map(\.id).filter(awaited.contains)))
             for rebuild in enactment.rebuilds { self.rebuild(world.domain(rebuild.domain), from: rebuild.base) }
         }
         var goesOn = true
@@ -161,7 +164,7 @@ final class SimulatedReader {
         let missing = [.roles, slice].filter { !holds(log, in: $0) }
         if missing.isEmpty { return .done }
         let rights = world.rights(of: log, for: authority)
-        let verdict = authority.verdict(on: rights, by: log.device.peer, isCurated: log.isCurated)
+        let verdict = authority.verdict(on: rights, by: log.device.peer, sequence: 1, isCurated: log.isCurated)
         if case .waits = verdict { return .waits }
         // A log that its author has not signed is no log of its author.
         guard authority.author(log.device.peer, certificate: log.rights.certificate)?.key == log.signer else { return .done }
@@ -201,7 +204,7 @@ final class SimulatedReader {
     /// What the reader waits for, for the report on one seed.
     var report: String {
         let waiting = pending.map { log in
-            let verdict = authority.verdict(on: log.rights, by: log.device.peer, isCurated: log.isCurated)
+            let verdict = authority.verdict(on: log.rights, by: log.device.peer, sequence: 1, isCurated: log.isCurated)
             return "log \(log.number) of \(log.device.name) after \(log.previous.map { "\($0.number)" } ?? "nothing"): \(verdict)".prefix(300)
         }
         let joined = [("roles", roles)] + slices.sorted { $0.key < $1.key }.map { ("slice \($0.key)", $0.value) }

@@ -15,7 +15,8 @@ enum StoreSuite: Suite {
             ("logs_100k", manyLogs), ("adopt_100k", adopting), ("encoding_", encodings),
             ("import_with_relations_100k", importingRelations), ("unique_merge_10k", mergingUniques),
             ("roll_1m rebuild_1m join_1m_into_1m", baselines), ("first_import_100k_logs", firstImport), ("content_bytes_after_trim", contentBytes),
-            ("settle_5000_saves", settling),
+            ("settle_5000_saves", settling), ("write_1000_rows_in_scope write_1_row_in_scope", writingInScope),
+            ("import_50_peers_signed", importingSigned), ("sign_1 verify_1", signing),
         ]
         for content in Growth.all { metrics.append((content.metric, { try await growth(content, $0) })) }
         for metric in metrics
