@@ -46,6 +46,7 @@ final class Stage: Sendable {
             let text = words.count > 2 ? words[2] : "x"
             try done(CInt(Glibc.write(fd, text, text.utf8.count)))
             close(fd)
+            awaitClose(try path(1))
         case "truncate": try done(truncate(try path(1), 0))
         case "chmod": try done(chmod(try path(2), mode_t(words[1], radix: 8)!))
         case "mv": try done(rename(try path(1), try path(2)))
@@ -59,6 +60,22 @@ final class Stage: Sendable {
         default: throw ScriptError("no such command: \(words)")
         }
     }
+
+    /// Waits until no process has a file open for writing.
+    ///
+    /// A program that another test starts at this moment holds a copy of every descriptor from fork(2) to execve(2), and the kernel reports a
+    /// close only when the last copy is closed. A read lease is refused as long as there is one (fcntl(2)).
+    private func awaitClose(_ path: [CChar]) {
+        let fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
+        guard fd >= 0 else { return }
+        defer { close(fd) }
+        let end = ContinuousClock.now + .seconds(60)
+        while fcntl(fd, Self.setLease, F_RDLCK) < 0, errno == EAGAIN, ContinuousClock.now < end { sched_yield() }
+        _ = fcntl(fd, Self.setLease, F_UNLCK)
+    }
+
+    /// fcntl(2): F_SETLEASE, the kernel's number; glibc shows it under _GNU_SOURCE only.
+    private static let setLease: CInt = 1_024
 
     /// A script's path in full, its escapes replaced.
     private func bytes(_ word: String) -> [CChar] {
