@@ -21,8 +21,12 @@ struct BaseWriter {
     var baselines: Set<BaselineID> = []
 
     private var context: ExchangeContext { keeper.context }
-    /// The authority under which the domain is built.
-    private var foundation: Authority { follows.count == 1 ? authority.asOf(follows[0]) : authority }
+    /// The authority under which the domain is built: in a fork, that of the policy in effect, which lets all count that the
+    /// store has joined.
+    private var foundation: Authority {
+        guard !follows.isEmpty, let policy = follows.count == 1 ? follows[0] : authority.policy else { return authority }
+        return authority.asOf(policy)
+    }
     /// Whether the store shows what the statement follows.
     private var isCurrent: Bool { follows.allSatisfy { $0.id == authority.policy?.id } }
 
