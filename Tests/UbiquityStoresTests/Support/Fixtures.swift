@@ -141,8 +141,10 @@ extension LogFile {
 /// Runs the real `sqlite3` program on a database and returns its output; see posix_spawn(3).
 ///
 /// Not by `Foundation.Process`, which lists the open descriptors of a process while its other threads open more, and then crashes.
+///
+/// - Parameter patience: how long it waits for a lock, in milliseconds.
 @discardableResult
-func sqlite3(_ file: FilePath, _ sql: String) throws -> String {
+func sqlite3(_ file: FilePath, _ sql: String, patience: Int = 60_000) throws -> String {
     let output = FileManager.default.temporaryDirectory.appending(path: "sqlite3-\(UUID().uuidString)").path
     defer { try? FileManager.default.removeItem(atPath: output) }
     var actions = posix_spawn_file_actions_t()
@@ -150,7 +152,7 @@ func sqlite3(_ file: FilePath, _ sql: String) throws -> String {
     defer { posix_spawn_file_actions_destroy(&actions) }
     posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, output, O_WRONLY | O_CREAT | O_EXCL, 0o600)
     posix_spawn_file_actions_adddup2(&actions, STDOUT_FILENO, STDERR_FILENO)
-    let words: [String] = ["sqlite3", "-bail", file.string, sql]
+    let words: [String] = ["sqlite3", "-bail", "-cmd", ".timeout \(patience)", file.string, sql]
     var arguments: [UnsafeMutablePointer<CChar>?] = words.map { strdup($0) } + [nil]
     defer { for argument in arguments { free(argument) } }
     var process: pid_t = 0

@@ -23,7 +23,7 @@ struct OpenFileTests {
             let (directory, file) = (devices[0].directory, store.file)
             /// Closing any descriptor of a file ends all locks that the process has on it (fcntl(2)), and others could take the write-ahead log away.
             func expectLocked(after what: String) {
-                #expect(throws: SQLite3Failure.self, "\(what)") { try sqlite3(file, "PRAGMA journal_mode = DELETE") }
+                #expect(throws: SQLite3Failure.self, "\(what)") { try sqlite3(file, "PRAGMA journal_mode = DELETE", patience: 0) }
             }
             expectLocked(after: "opening")
             try await store.backup(to: directory.appending("Backup.sqlite"))

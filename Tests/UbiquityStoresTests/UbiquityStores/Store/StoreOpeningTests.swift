@@ -229,7 +229,7 @@ struct StoreOpeningTests {
             }
             let readers = [try await open(), try await open()]
             // A process drops all its locks on a file with any descriptor of it that it closes (fcntl(2)).
-            #expect(throws: SQLite3Failure.self) { try sqlite3(file, "PRAGMA journal_mode = DELETE") }
+            #expect(throws: SQLite3Failure.self) { try sqlite3(file, "PRAGMA journal_mode = DELETE", patience: 0) }
             for reader in readers { #expect(try await reader.keys() == ["a"]) }
             for reader in readers { try await reader.close() }
             #expect(try sqlite3(file, "PRAGMA journal_mode = DELETE") == "delete\n")
