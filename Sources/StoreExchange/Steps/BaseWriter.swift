@@ -77,14 +77,13 @@ struct BaseWriter {
     private func leftBehind(_ scope: ExchangeScope, _ state: StoreState) throws -> LeftOut {
         let ancestry = authority.ancestry(of: follows)
         let reader = LogExchange(scope: scope).reader
-        var rights: [PeerIdentifier: [LogFileName: LogRights]] = [:]
-        _ = try joined { peer, log in
-            // A log that cannot be read is missed when the domain is built again.
-            if let header = try? reader.read(log, of: peer, clock: .latest).log.header { rights[peer, default: [:]][log] = header.rights }
-            return false
-        }
         var left: LeftOut = [:]
-        for (peer, logs) in rights {
+        let joined = try joined { peer, _ in AccountIdentifier(peer.account).map(authority.mayHaveHeldRoles) ?? false }
+        for (peer, names) in joined {
+            // A log that cannot be read is missed when the domain is built again.
+            let logs = names.reduce(into: [LogFileName: LogRights]()) { logs, name in
+                logs[name] = try? reader.read(name, of: peer, clock: .latest).log.header.rights
+            }
             left[peer] = Set(logs.filter { !ancestry.contains($0.value.policy) }.keys)
             for tip in follows {
                 let cut = logs.filter { authority.isCut($0.value, by: peer, under: tip) }.keys.map { (peer, $0.position) }
