@@ -48,7 +48,7 @@ extension Authority {
             return policies.generation(of: warrant.value.statement) == generation
                 && policies.accepted(warrant.value.statement)?.value.steward == warrant.signer
         }
-        let base = generation.flatMap { policies.accepted($0)?.value.base }
+        let base = policies.accepted(tip).flatMap(rolesBase)
         return Set(warranted.map(\.value.baseline) + [base].compactMap(\.self)).intersection(baselines)
     }
 

@@ -87,9 +87,7 @@ extension Authority {
     /// Returns whether the last policy of a branch has no place for a log, unless a base holds the log: it cuts the log's author.
     package func isCut(_ rights: LogRights, by peer: PeerIdentifier, under tip: Signed<Policy>) -> Bool {
         guard let named = policies.accepted(rights.policy), let author = author(peer, certificate: rights.certificate) else { return false }
-        return tip.value.cuts.contains { cut in
-            cut.account == author.account && named.value.version < cut.before && !cut.sparing.contains(author.key)
-        }
+        return tip.value.cuts.contains { $0.concerns(author, naming: named.value) }
     }
 
     /// Returns the policies up to some that follow different branches.

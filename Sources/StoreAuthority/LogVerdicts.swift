@@ -64,7 +64,14 @@ extension Authority {
         guard let pin = policy.value.pins[author.account].flatMap(accounts.accepted), pin.account == author.account,
             AccountRegistry.names(author, in: pin)
         else { return .unknownDevice }
-        let isCut = policies.cuts[author.account]?.contains { policy.value.version < $0.before && !$0.sparing.contains(author.key) } ?? false
+        let isCut = policies.cuts[author.account]?.contains { $0.concerns(author, naming: policy.value) } ?? false
         return isCut ? .cut : nil
+    }
+}
+
+extension Policy.Cut {
+    /// Returns whether the cut takes the roles from an author's logs that name a policy.
+    func concerns(_ author: Author, naming policy: Policy) -> Bool {
+        account == author.account && policy.version < before && !sparing.contains(author.key)
     }
 }
