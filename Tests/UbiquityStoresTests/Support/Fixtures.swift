@@ -142,7 +142,7 @@ extension LogFile {
 ///
 /// Not by `Foundation.Process`, which lists the open descriptors of a process while its other threads open more, and then crashes.
 ///
-/// - Parameter patience: how long it waits for a lock, in milliseconds.
+/// It waits for a lock for as long as `patience` says, in milliseconds.
 @discardableResult
 func sqlite3(_ file: FilePath, _ sql: String, patience: Int = 60_000) throws -> String {
     let output = FileManager.default.temporaryDirectory.appending(path: "sqlite3-\(UUID().uuidString)").path
