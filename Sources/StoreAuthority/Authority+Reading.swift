@@ -11,6 +11,18 @@ extension Authority {
         return hashes
     }
 
+    /// The accepted policies.
+    package var acceptedPolicies: [Signed<Policy>] { policies.policies.keys.sorted().compactMap(policies.accepted) }
+
+    /// The statements that accounts and registrars have signed, by the account that they are about.
+    package var accountStatements: [AccountIdentifier: [Statement]] {
+        var found: [AccountIdentifier: [Statement]] = [:]
+        for signed in accounts.statements.values { found[signed.account, default: []].append(.account(signed)) }
+        for signed in accounts.enrolments.values { found[signed.value.account, default: []].append(.enrolment(signed)) }
+        for signed in admission.all { found[signed.value.account, default: []].append(.admittance(signed)) }
+        return found.mapValues { $0.sorted { $0.id < $1.id } }
+    }
+
     /// The bases that statements name which are not in effect yet, and those of accounts that are admitted again.
     package var awaitedBases: Set<BaselineID> {
         policies.bases.union(accounts.awaitedBases).union(missingBases).subtracting(baselines)

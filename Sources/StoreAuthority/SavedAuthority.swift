@@ -106,6 +106,7 @@ extension Statement {
         case .admittance: self = .admittance(try signed())
         case .baseline: self = .warrant(try signed())
         case .receipt: throw LogFault.damaged("it is a receipt")
+        case .head: throw LogFault.damaged("it is a head")
         }
     }
 }

@@ -43,6 +43,7 @@ package enum Statement: Hashable, Sendable {
         case .admittance: self = .admittance(try Signed(of: envelope))
         case .baseline: self = .warrant(try Signed(of: envelope))
         case .receipt: throw .damaged("it is a receipt, not a statement")
+        case .head: throw .damaged("it is a publisher's head, not a statement")
         }
     }
 }

@@ -107,6 +107,9 @@ package struct Grant: Hashable, Sendable {
     /// The number of the device's last log that the policy lets count.
     package var logs: Int64 { policy.value.limits.logs }
 
+    /// Returns whether the author holds a role, by the policy that it names.
+    package func holds(_ role: String) -> Bool { roles == nil && policy.value.roles[role]?.contains(author.account) == true }
+
     /// Returns whether a change has an effect.
     package func allows(_ table: String, owner: AccountIdentifier?) -> Bool { refusal(of: table, owner: owner) == nil }
 

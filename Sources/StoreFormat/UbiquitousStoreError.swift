@@ -40,6 +40,8 @@ public struct UbiquitousStoreError: Error, CustomStringConvertible, Sendable {
         public static let tokenExpired = Code(description: "tokenExpired")
         /// A token of changes belongs to another store file; read all records once, and continue with the current token.
         public static let foreignToken = Code(description: "foreignToken")
+        /// A public place cannot be read, or what it says is of no use.
+        public static let unreachable = Code(description: "unreachable")
         /// A deadline passed; the message says what the operation waited for.
         public static let timedOut = Code(description: "timedOut")
         /// SQLite refused a statement.

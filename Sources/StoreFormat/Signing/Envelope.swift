@@ -12,6 +12,7 @@ package struct Envelope: Hashable, Sendable {
         case admittance = 4
         case baseline = 5
         case receipt = 6
+        case head = 7
 
         /// The name of the kind in the signed message.
         var name: String {
@@ -22,6 +23,7 @@ package struct Envelope: Hashable, Sendable {
             case .admittance: "admittance"
             case .baseline: "baseline"
             case .receipt: "receipt"
+            case .head: "head"
             }
         }
     }

@@ -2,6 +2,12 @@
 package enum Base32 {
     private static let digits = Array("abcdefghijklmnopqrstuvwxyz234567".utf8)
 
+    /// The digits, in the order of their values.
+    package static var allDigits: [String] { digits.map { String(UnicodeScalar($0)) } }
+
+    /// Returns whether a text is one digit.
+    package static func isDigit(_ text: String) -> Bool { text.utf8.count == 1 && digits.contains(text.utf8.first!) }
+
     /// Returns bytes as base 32.
     package static func encode(_ bytes: some Collection<UInt8>) -> String {
         var (text, buffer, bits): ([UInt8], UInt32, Int) = ([], 0, 0)

@@ -26,6 +26,7 @@ extension FuzzDecoder {
             ].map { Array($0.utf8) }
         case .wire: [Self.sampleValues, Array(repeating: 7, count: 34)]
         case .statement: Self.sampleStatements
+        case .bundle: [Self.sampleBundle, Self.sampleDeaths]
         case .baseline: BaselineStores.seeds + BaselineScript.seeds
         }
     }
@@ -35,6 +36,35 @@ extension FuzzDecoder {
     private static let someID = StatementIdentifier(ContentHash(of: [3]))
     private static let account = AccountIdentifier(ContentHash(of: [4]))
     private static let rights = LogRights(container: container, policy: someID, certificate: someID)
+
+    private static var sampleBundle: [UInt8] {
+        var writer = WireWriter()
+        let base = BaselineID(peer: peer, name: BaselineName(sequence: 2, hash: hash))
+        for content in [
+            BundleEntry.Content.base(base, size: 4096), .statement([1, 2, 3]), .value(hash, size: 17),
+            .log(peer, LogFileName(sequence: 3, hash: hash), [4, 5, 6]),
+        ] { BundleEntry(head: 29, content).write(to: &writer) }
+        return writer.bytes
+    }
+
+    private static var sampleDeaths: [UInt8] {
+        var list = DeathList()
+        for number in 1...3 { list.lives[.init(of: [.integer(Int64(number))])] = 2 }
+        return list.encoded
+    }
+
+    private static var sampleHead: [UInt8] {
+        let file = PublishedFile(hash: hash, size: 4096)
+        var head = PublishedHead(
+            number: 17, predecessor: someID, publisher: peer, certificate: someID, policy: someID, contentName: "Game", epoch: 1,
+            made: 1_700_000_000_000, expires: 1_700_600_000_000, authority: .init(written: 3, file: file))
+        head.snapshot = 2
+        for range in head.ranges.suffix(3) { head.bundles[.table("score"), default: [:]][range] = file }
+        var table = PublishedHead.Table()
+        table.parts = ["": .init(written: 2, records: file, deaths: file)]
+        head.tables = ["score": table]
+        return head.signed(with: key, in: container)
+    }
 
     private static var sampleStatements: [[UInt8]] {
         let base = BaselineID(peer: peer, name: BaselineName(sequence: 2, hash: hash))
@@ -57,7 +87,7 @@ extension FuzzDecoder {
                 .signed(with: key, in: container),
             Enrolment(account: account, statement: someID, sponsor: peer, certificate: someID, device: peer, key: key.publicKey)
                 .signed(with: key, in: container),
-            Admittance(account: account, policy: someID).signed(with: key, in: container),
+            Admittance(account: account, policy: someID).signed(with: key, in: container), sampleHead,
             BaselineWarrant(domain: .slice(account), baseline: base, statement: someID, certificate: someID, knowledge: knowledge)
                 .signed(with: key, in: container),
             BaselineWarrant(domain: .roles, baseline: base, statement: someID, certificate: nil, knowledge: Knowledge())

@@ -15,6 +15,8 @@ package enum FuzzDecoder: String, CaseIterable, Sendable {
     case wire
     /// Signed files: the envelope, and policies, account statements, enrolments, admittances and warrants in it.
     case statement
+    /// Bundles and lists of deaths of public places; heads are signed files, as statements are.
+    case bundle
     /// Baselines, and the effects of joining them on a store.
     case baseline
 
@@ -28,7 +30,20 @@ package enum FuzzDecoder: String, CaseIterable, Sendable {
         case .mark: Self.readMark(bytes)
         case .wire: Self.readWire(bytes)
         case .statement: Self.readStatement(bytes)
+        case .bundle: Self.readBundle(bytes)
         case .baseline: BaselineStores.read(bytes)
+        }
+    }
+
+    private static func readBundle(_ bytes: [UInt8]) {
+        if let deaths = try? DeathList(decoding: bytes) { precondition(deaths.encoded == bytes, "deaths are not read as they were written") }
+        var decoder = BundleDecoder()
+        decoder.feed(bytes)
+        while let entry = try? decoder.next() {
+            var (writer, again) = (WireWriter(), BundleDecoder())
+            entry.write(to: &writer)
+            again.feed(writer.bytes)
+            precondition((try? again.next()) == entry && again.isAtEnd, "an entry is not read as it was written")
         }
     }
 
@@ -64,6 +79,7 @@ package enum FuzzDecoder: String, CaseIterable, Sendable {
         case .enrolment: readAgain(Enrolment.self, envelope)
         case .admittance: readAgain(Admittance.self, envelope)
         case .baseline: readAgain(BaselineWarrant.self, envelope)
+        case .head: readAgain(PublishedHead.self, envelope)
         case .receipt: break
         }
     }
