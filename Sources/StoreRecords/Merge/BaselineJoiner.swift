@@ -28,6 +28,8 @@ package struct BaselineJoiner {
     package var gate: ImportGate?
     /// Whether the logs in the baseline become known, and its stamps move the store's clock.
     package var takesKnowledge = true
+    /// The largest life that a record can have; nil for the limit that follows from the baseline's knowledge.
+    package var lives: LifeLimit?
 
     package init(shapes: [TableShape], sealer: Sealer, migrations: [String], place: Int = 0) {
         self.shapes = shapes
@@ -83,7 +85,7 @@ package struct BaselineJoiner {
         for (table, mapping) in mapped {
             if !transaction.outcome.wholeTables.contains(mapping.shape.name) {
                 let importer = try TableImporter(mapping, peers: peers, conflicts: transaction.conflicts, related: transaction.related, db)
-                importer.lives = LifeLimit(header.knowledge)
+                importer.lives = lives ?? LifeLimit(header.knowledge)
                 let latest = try join(table, by: importer, header, numbers, author: peers[header.peer]!, &transaction.outcome, db)
                 transaction.state.clock = max(transaction.state.clock, latest)
             }

@@ -4,7 +4,7 @@ package import StoreFormat
 
 /// The records of a domain in a store: all records of the tables that role holders write, or one account's records in
 /// the tables to which accounts contribute.
-package struct DomainRows: Sendable {
+package struct DomainRows: RecordPart {
     package let domain: Domain
     /// The tables of the domain.
     package let shapes: [TableShape]

@@ -20,6 +20,12 @@ package struct LifeLimit {
     /// The number of logs that all peers have written.
     private var logs: Int64 = 0
 
+    /// The limit where the history is not known, as in a public place: an impossible life harms the records of its author
+    /// alone.
+    package static let widest = LifeLimit(logs: greatest)
+
+    private init(logs: Int64) { self.logs = logs }
+
     /// Creates the limit for a history.
     init(_ knowledge: Knowledge) {
         for peer in Set(knowledge.heads.keys).union(knowledge.holes.keys) {

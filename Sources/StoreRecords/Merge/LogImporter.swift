@@ -19,12 +19,14 @@ package struct LogImporter {
     ///
     /// Nil in a store without a scope, in which all have.
     package var gate: ImportGate?
-    /// The domains whose changes are joined.
+    /// The parts of the store whose changes are joined.
     ///
     /// Nil for all.
-    package var domains: [DomainRows]?
+    package var parts: [any RecordPart]?
     /// Whether joined logs become known; false if logs that are known are joined again.
     package var takesKnowledge = true
+    /// The largest life that a record can have; nil for the limit that follows from the store's knowledge.
+    package var lives: LifeLimit?
 
     package init(
         shapes: [TableShape], sealer: Sealer, conflictRetention: ConflictRetention, values: (any LargeValueSource)?, reader: (any LogSource)? = nil
@@ -64,7 +66,7 @@ package struct LogImporter {
         outcome.imported = try ImportTransaction.perform(sealer, .sync, retention: conflictRetention, relations: .postpone, db) { transaction in
             var importers: [LogBody.Table: TableImporter] = [:]
             let holes = try Holes(db)
-            var lives = LifeLimit(try StoreKnowledge.all(transaction.state, db))
+            var lives = try self.lives ?? LifeLimit(try StoreKnowledge.all(transaction.state, db))
             var rest = logs[...]
             while let first = rest.first {
                 let save = Self.save(at: rest)
@@ -234,7 +236,7 @@ package struct LogImporter {
                 importers[table] = importer
                 (importer.peers, importer.lives) = (peers, lives)
                 try rows.forEach(in: table, values: { try value($0, of: ready.authors(of: group), db) }) { change in
-                    if let domains, !domains.contains(where: { $0.contains(change.key, in: mapping.shape) }) { return }
+                    if let parts, !parts.contains(where: { $0.contains(change.key, in: mapping.shape) }) { return }
                     if let gate, let decide {
                         if let reason = decide(mapping.shape, change.key) {
                             guard reason != .held else { return }

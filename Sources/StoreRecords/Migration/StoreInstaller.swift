@@ -38,7 +38,7 @@ enum StoreInstaller {
     static func install(_ shapes: [TableShape], isMigrated: Bool = false, _ db: Database) throws -> [TableShape] {
         var mayHaveMissed = isMigrated
         if shapes.contains(where: { $0.access != nil }) {
-            for statement in AuthorityRow.statements + [RecordLimit.statement] { try db.execute(sql: statement) }
+            for statement in AuthorityRow.statements + [RecordLimit.statement] + PlaceState.statements { try db.execute(sql: statement) }
         }
         let numbered = try shapes.map { shape in
             if let known = try known(shape, db) {

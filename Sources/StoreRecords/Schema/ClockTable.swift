@@ -16,10 +16,12 @@ package struct ClockTable {
     private let shape: TableShape
     /// The tables with dead records; nil if this table is always asked.
     private let deadRecords: DeadRecords?
+    private let forgotten: ForgottenDeaths?
 
     package init(shape: TableShape, deadRecords: DeadRecords? = nil, _ db: Database) throws {
         self.shape = shape
         self.deadRecords = deadRecords
+        forgotten = try ForgottenDeaths(in: shape, db)
         keyCount = shape.keyColumns.count
         let condition = shape.keyColumns.indices.map { "k\($0) = ?" }.joined(separator: " AND ")
         let places = Array(repeating: "?", count: keyCount + 1).joined(separator: ",")
@@ -77,10 +79,11 @@ package struct ClockTable {
 
     /// Returns the life at which a key died, or 0 if it did not.
     package func death(_ key: [RecordValue]) throws -> Int64 {
-        if let deadRecords, try !deadRecords.exist(in: shape) { return 0 }
+        let forgotten = try forgotten?.life(key) ?? 0
+        if let deadRecords, try !deadRecords.exist(in: shape) { return forgotten }
         bind(key, to: dead)
         defer { dead.reset() }
-        return try dead.step() ? dead.integer(0) : 0
+        return max(forgotten, try dead.step() ? dead.integer(0) : 0)
     }
 
     /// Removes a key from the dead ones, and returns the life at which it died, or 0 if it did not.

@@ -1,4 +1,5 @@
 package import GRDB
+package import StoreFormat
 
 /// A synced table as the store file last had it, with the names of the numbers in clocks and captured changes.
 package struct KnownTable {
@@ -28,6 +29,23 @@ package struct KnownTable {
     }
 
     private static func lines(_ text: String) -> [String] { text.isEmpty ? [] : text.split(separator: "\n").map(String.init) }
+
+    /// Returns the table's shape, as far as the store file tells it: without the app's rules of merging.
+    ///
+    /// - Parameters:
+    ///   - access: who changes its records; nil in a plain container.
+    ///   - db: the store.
+    /// - Returns: the shape.
+    /// - Throws: GRDB's errors.
+    package func shape(_ access: TableAccess?, _ db: Database) throws -> TableShape {
+        let hasRowid = (try? db.makeStatement(sql: "SELECT rowid FROM \(name.quotedIdentifier)")) != nil
+        let hasKeyIndex = try Bool.fetchOne(db, sql: "SELECT EXISTS (SELECT 1 FROM pragma_index_list(?) WHERE origin = 'pk')", arguments: [name])!
+        var shape = TableShape(
+            number: number, name: name, keyColumns: keyColumns, columns: columns, hasRowid: hasRowid,
+            isRowidKey: hasRowid && keyColumns.count == 1 && !hasKeyIndex)
+        (shape.localColumns, shape.access) = (localColumns, access)
+        return shape
+    }
 
     /// Pairs each table with its present shape; nil if it is gone, or no longer synced.
     static func matched(_ tables: [KnownTable], _ shapes: [TableShape]) -> [(table: KnownTable, shape: TableShape?)] {
