@@ -10,14 +10,19 @@ package import UbiquityContainers
 /// Its connection cannot write and runs no function that a schema names (sqlite.org/pragma.html#pragma_trusted_schema).
 /// It reads no rows before it has compared the schema, word for word, with the schema of a baseline.
 package struct BaselineReader {
-    package let layout: ContentLayout
     package let contentName: String
     package let epoch: Int64
+    /// Returns where a baseline lies.
+    let path: @Sendable (BaselineID) -> FilePath
 
+    /// Reads the baselines of a content.
     package init(layout: ContentLayout, contentName: String, epoch: Int64) {
-        self.layout = layout
-        self.contentName = contentName
-        self.epoch = epoch
+        self.init(contentName: contentName, epoch: epoch) { layout.baseline($0, epoch: epoch) }
+    }
+
+    /// Reads baselines that lie elsewhere.
+    init(contentName: String, epoch: Int64, path: @escaping @Sendable (BaselineID) -> FilePath) {
+        (self.contentName, self.epoch, self.path) = (contentName, epoch, path)
     }
 
     /// Reads the header of a baseline.
@@ -51,7 +56,7 @@ package struct BaselineReader {
     package func verify(_ id: BaselineID, _ header: BaselineHeader) throws {
         // Both parts read the whole file and take about as long.
         let check = check(id, header)
-        try check.finish(ContentHash(ofFile: layout.baseline(id, epoch: epoch)))
+        try check.finish(ContentHash(ofFile: path(id)))
     }
 
     /// Begins to check a whole baseline, while the caller reads its bytes.
@@ -146,7 +151,7 @@ package struct BaselineReader {
     }
 
     private func open<Result>(_ id: BaselineID, _ body: (Database) throws -> Result) throws -> Result {
-        let path = layout.baseline(id, epoch: epoch)
+        let path = path(id)
         guard try LinuxFileLayer().kind(of: path) == .file else {
             if try LinuxFileLayer().kind(of: path) == nil { throw Errno.noSuchFileOrDirectory }
             throw LogFault.damaged("it is a pipe, a link, a directory or another special file")

@@ -12,10 +12,14 @@ package struct BaselineWriter {
     package let shapes: [TableShape]
     package let schemaVersion: String
     package let now: Date
-    /// The domain whose records are written; nil for all records.
-    var domain: DomainRows?
+    /// The part of the store that is written; nil for all records.
+    var part: (any RecordPart)?
+    /// Returns the greatest stamp that the baseline may hold, which its header says; nil for the store's clock.
+    var clock: ((Database) throws -> HybridTime)?
     /// Whether a peer's logs are counted as held; nil for all peers.
     var holds: ((PeerIdentifier) -> Bool)?
+    /// Whether deaths are written, with the keys of the dead records.
+    var tellsDeaths = true
 
     package init(store: FilePath, shapes: [TableShape], schemaVersion: String, now: Date) {
         self.store = store
@@ -65,7 +69,7 @@ package struct BaselineWriter {
         guard state.attached, state.successor == nil, !hasNotes, try Outbox.isEmpty(db), try !Adopter.isPending(db),
             try !RelatedTables.hasUnresolved(shapes, db)
         else { return nil }
-        let written = domain?.shapes ?? shapes
+        let written = part?.shapes ?? shapes
         let tables = try written.map { shape in
             let form = try RecordForm.find(shape, in: "store", db)?.form
             return BaselineHeader.Table(number: shape.number, table: shape.logTable, form: form ?? .plain(shape))
@@ -86,20 +90,19 @@ package struct BaselineWriter {
                 sql: "INSERT INTO main.knowledge VALUES (?,?,?)",
                 arguments: [peers[entry.peer]!.rawValue, entry.position.sequence, Data(entry.position.hash.bytes)])
         }
-        let clock = (domain?.domain == .roles ? try ScopeState.read(db).clock : state.clock).rawValue
+        let clock = try (clock?(db) ?? state.clock).rawValue
         // Logs also hold changes of other domains, with stamps that the clock of this one has not reached.
-        let time = domain == nil ? "time" : "min(time, \(clock))"
-        try db.execute(
-            sql: """
-                INSERT INTO main.log SELECT peer, sequence, hash, \(time) FROM store.ubiquity_log;
-                INSERT INTO main.hole SELECT peer, sequence, hash, followed FROM store.ubiquity_hole;
-                INSERT INTO main.retired SELECT peer, receipt, sequence FROM store.ubiquity_retired WHERE told;
-                INSERT INTO main.seen SELECT author, peer, \(time) FROM store.ubiquity_seen;
-                """)
-        if let holds {
-            let others = peers.all.filter { !holds($0.peer) }.map { "\($0.number.rawValue)" }.joined(separator: ",")
-            for table in ["log", "hole", "retired"] { try db.execute(sql: "DELETE FROM main.\(table) WHERE peer IN (\(others))") }
-            try db.execute(sql: "DELETE FROM main.seen WHERE author IN (\(others)) OR peer IN (\(others))")
+        let time = part == nil ? "time" : "min(time, \(clock))"
+        let held = holds.map { holds in peers.all.filter { holds($0.peer) }.map { "\($0.number.rawValue)" }.joined(separator: ",") }
+        if held != "" {
+            let isHeld = held.map { " WHERE peer IN (\($0))" } ?? ""
+            try db.execute(
+                sql: """
+                    INSERT INTO main.log SELECT peer, sequence, hash, \(time) FROM store.ubiquity_log\(isHeld);
+                    INSERT INTO main.hole SELECT peer, sequence, hash, followed FROM store.ubiquity_hole\(isHeld);
+                    INSERT INTO main.retired SELECT peer, receipt, sequence FROM store.ubiquity_retired\(isHeld.isEmpty ? " WHERE" : "\(isHeld) AND") told;
+                    INSERT INTO main.seen SELECT author, peer, \(time) FROM store.ubiquity_seen\(held.map { " WHERE author IN (\($0)) AND peer IN (\($0))" } ?? "");
+                    """)
         }
         for (shape, table) in zip(written, tables) {
             try db.execute(
@@ -119,15 +122,15 @@ package struct BaselineWriter {
 
     private func write(_ shape: TableShape, in form: RecordForm, _ db: Database) throws {
         let number = shape.number
-        let own = domain?.ownKeyCondition(in: shape)
-        if try own != nil || !copy(shape, in: form, db) { try writeShown(shape, in: form, where: domain?.rowCondition(in: shape), db) }
+        let own = part?.ownKeyCondition(in: shape)
+        if try own != nil || !copy(shape, in: form, db) { try writeShown(shape, in: form, where: part?.rowCondition(in: shape), db) }
         let keys = shape.ownKeyColumns
         let values = shape.columns.isEmpty ? "" : ", \(shape.ownValueColumns)"
         let (a, b) = (RelationTables(shape: shape).list("a"), RelationTables(shape: shape).list("b"))
         try db.execute(
             sql: """
                 INSERT INTO main.other_\(number) SELECT \(keys), life, time, peer, columns, others\(values) FROM store.\(shape.asideTable) WHERE \(own ?? "1") ORDER BY \(keys);
-                INSERT INTO main.dead_\(number) SELECT * FROM store.\(shape.deadTable) WHERE \(own ?? "1");
+                INSERT INTO main.dead_\(number) SELECT * FROM store.\(shape.deadTable) WHERE \(tellsDeaths ? own ?? "1" : "0");
                 INSERT INTO main.same_\(number) SELECT \(a), la, \(b), lb FROM store.\(shape.sameTable) WHERE \(own == nil ? "1" : "0") AND (\(a), la) < (\(b), lb);
                 """)
     }

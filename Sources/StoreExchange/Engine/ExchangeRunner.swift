@@ -1,7 +1,7 @@
 internal import Foundation
 package import StoreFormat
 package import StoreRecords
-internal import SystemPackage
+package import SystemPackage
 internal import TreeWatching
 package import UbiquityContainers
 
@@ -172,6 +172,36 @@ package actor ExchangeRunner {
             throw error
         }
         if machine.isPaused || machine.suspended != nil { throw keeper.suspension(machine) }
+    }
+
+    /// Takes in what has been fetched of the public place that the store reads.
+    package func readPlace() throws {
+        machine.forgetListing()
+        try exchange()
+    }
+
+    /// Publishes the container to a public place.
+    ///
+    /// - Parameters:
+    ///   - directory: the directory of the place.
+    ///   - options: the rules.
+    /// - Returns: what has been published.
+    /// - Throws: `UbiquitousStoreError`, `Errno`, or GRDB's errors.
+    package func publishPlace(to directory: FilePath, _ options: PlacePublishing) throws -> PublishedEdition {
+        guard let scope = context.scope, scope.place == nil else {
+            throw UbiquitousStoreError(
+                .unsupported, "\(context.file.path) does not hold all files of a public container, which only a store in its directory does.",
+                path: context.file.path)
+        }
+        try settle()
+        var edition: PublishedEdition?
+        try run(.task(publishesBefore: true), requiringPlace: true) {
+            let publisher = PlacePublisher(
+                store: context.file.path, shapes: context.file.shapes, layout: context.layout, contentName: context.contentName,
+                directory: scope.directory, keys: scope.keys, to: directory, options: options, now: context.now)
+            edition = try publisher.publish()
+        }
+        return edition!
     }
 
     /// Publishes and writes a baseline, and returns its number, or nil if a save came in between.

@@ -36,6 +36,23 @@ package struct StoreContext: Sendable {
     }
 }
 
+extension StoreContext {
+    /// Returns what a store knows of the public place that it reads; nil if it reads none.
+    ///
+    /// - Parameter reader: the store file.
+    /// - Returns: the status, without why the place cannot be asked.
+    /// - Throws: GRDB's errors.
+    package func placeStatus(_ reader: any DatabaseReader) async throws -> PublicPlaceStatus? {
+        guard let place = scope?.place else { return nil }
+        let state = try await reader.read { db in try PlaceState.read(db) }
+        var status = PublicPlaceStatus(
+            freshAsOf: state?.fresh, expires: state?.expires, head: state?.head, read: state?.read, publisher: state?.publisher,
+            awaited: place.needs.count, fault: place.fault)
+        if let state { status.isStale = state.expires <= now() }
+        return status
+    }
+}
+
 /// One SQLite file in use by a store, with the parts that move logs between it and the container.
 package final class StoreBase: Sendable {
     package let file: StoreFile

@@ -22,6 +22,10 @@ public struct StoreOptions: Sendable {
     /// Each synced table then declares who may change its rows (``SyncedTable/access``). Receipts, baselines, retirement
     /// and removal of the content do not apply.
     public var scope: StoreScope?
+    /// When a store whose scope is a public place asks it for news: at opening, and from time to time.
+    ///
+    /// Nil for only when ``UbiquitousStore/settled()`` is called. The option does not apply to other stores.
+    public var polling: PlacePolling? = PlacePolling()
     /// Whether the store imports changes of other peers as they arrive, and publishes saves as they are made.
     ///
     /// Otherwise both wait for `publish()` and `settled()`.

@@ -44,9 +44,37 @@ public struct StoreStatus: Sendable {
     /// How far this store's own changes have got; nil while the container is gone, or for a file that exchanges nothing.
     public var delivery: StoreDelivery?
 
+    /// What is known of the public place that the store reads; nil for a store that reads none.
+    public var place: PublicPlaceStatus?
+
+    /// The time as of which the store holds what its public place has, by the publisher's clock.
+    ///
+    /// It is nil for a store that reads no public place, and before the first one is read.
+    public var freshAsOf: Date? { place?.freshAsOf }
+
     /// The files that logs wait for, if a log or receipt names them.
     public var awaited: [AwaitedFile] {
         var seen: Set<AwaitedFile> = []
         return waiting.flatMap(\.awaited).filter { seen.insert($0).inserted }
     }
+}
+
+/// What a store knows of the public place that it reads.
+public struct PublicPlaceStatus: Hashable, Sendable {
+    /// When the newest head that the store has taken in was made, by the publisher's clock; nil before the first.
+    public var freshAsOf: Date?
+    /// When the newest head is no news any more: a publisher makes one before.
+    public var expires: Date?
+    /// The number of the newest head that the store has seen.
+    public var head: Int64?
+    /// The number of the newest head that the store has taken in; nil while the tables are filled.
+    public var read: Int64?
+    /// The peer that publishes.
+    public var publisher: PeerIdentifier?
+    /// The number of files that the store has still to fetch, as far as known.
+    public var awaited = 0
+    /// Why the place is not read further; nil if it is.
+    public var fault: String?
+    /// Whether the newest head is no news any more.
+    public var isStale = false
 }

@@ -39,7 +39,20 @@ package struct LogReader: LogSource {
     /// - Returns: the log.
     /// - Throws: `LogFault` if the file can never be used in this state; `Errno` if it cannot be read now.
     package func read(_ name: LogFileName, of peer: PeerIdentifier, clock: HybridTime) throws -> ReadyLog {
-        let log = try LogFile(decoding: try bytes(name, of: peer), named: name)
+        try check(try bytes(name, of: peer), name, of: peer, clock: clock)
+    }
+
+    /// Checks the bytes of a whole log.
+    ///
+    /// - Parameters:
+    ///   - bytes: the bytes of its file.
+    ///   - name: the name of the file.
+    ///   - peer: the peer in whose directory the file lies.
+    ///   - clock: the highest stamp seen so far.
+    /// - Returns: the log.
+    /// - Throws: `LogFault`.
+    func check(_ bytes: [UInt8], _ name: LogFileName, of peer: PeerIdentifier, clock: HybridTime) throws -> ReadyLog {
+        let log = try LogFile(decoding: bytes, named: name)
         let header = log.header
         guard header.peer == peer else { throw LogFault.damaged("it is a log of \(header.peer)") }
         guard header.epoch == epoch else { throw LogFault.damaged("it is a log of epoch \(header.epoch)") }

@@ -33,6 +33,9 @@ package struct DeviceKeys: Sendable {
         directory = HomeKeys.directory(of: home).appending(container.description)
     }
 
+    /// The directory that holds `public/<container>` on a device that reads a public place and writes nothing.
+    package var reading: FilePath { directory.appending("reading") }
+
     private var recordFile: FilePath { directory.appending("device.json") }
     private var deviceKeyFile: FilePath { directory.appending("device.key") }
     private var identityKeyFile: FilePath { directory.appending("identity.key") }

@@ -11,10 +11,12 @@ package struct ScopeContext: Sendable {
     package let keys: DeviceKeys
     /// The directory of its statements.
     package let directory: ScopeDirectory
+    /// The public place that the store reads; nil if it reads all files of the container itself.
+    package let place: PlaceContext?
     private let cached = CachedRights()
 
-    package init(_ container: ScopeIdentifier, _ keys: DeviceKeys, _ directory: ScopeDirectory) {
-        (self.container, self.keys, self.directory) = (container, keys, directory)
+    package init(_ container: ScopeIdentifier, _ keys: DeviceKeys, _ directory: ScopeDirectory, place: PlaceContext? = nil) {
+        (self.container, self.keys, self.directory, self.place) = (container, keys, directory, place)
     }
 
     /// The rights of the device's account as last read, without a look at a file.

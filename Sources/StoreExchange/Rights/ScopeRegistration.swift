@@ -16,6 +16,22 @@ package struct ScopeRegistration: Sendable {
         (self.home, self.root, self.files) = (home, PathFacts.absolute(root), files)
     }
 
+    /// Makes the directories of a container of which this device has only its own files.
+    ///
+    /// - Throws: `Errno`.
+    package func makeDirectories(of container: ScopeIdentifier) throws(Errno) {
+        let directory = directory(container)
+        var way: [FilePath] = []
+        var parent = root
+        while try files.kind(of: parent) == nil, parent.lastComponent != nil {
+            way.insert(parent, at: 0)
+            parent = parent.removingLastComponent()
+        }
+        for folder in way + [directory.path.removingLastComponent(), directory.path, directory.authority, directory.accounts] {
+            try files.makeDirectory(folder)
+        }
+    }
+
     package func keys(_ container: ScopeIdentifier) -> DeviceKeys { DeviceKeys(container, in: home) }
 
     package func directory(_ container: ScopeIdentifier) -> ScopeDirectory {
@@ -42,7 +58,7 @@ package struct ScopeRegistration: Sendable {
         // The owner holds every role at first.
         let roles = Set(
             beginning.access.values.compactMap { access in if case .role(let role) = access { role } else { nil } }
-                + [StoreMetadata.role, Moderation.role])
+                + [StoreMetadata.role, Moderation.role, PublishedHead.role])
         let (statement, owner, peer) = Self.firstStatement(identity, device, uuid)
         var policy = Policy(version: 1, predecessor: nil, owner: owner, steward: device.publicKey, stewardPeer: peer)
         policy.access = beginning.access

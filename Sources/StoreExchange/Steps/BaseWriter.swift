@@ -112,7 +112,8 @@ struct BaseWriter {
     private func roll(_ scope: ExchangeScope, _ content: inout KnownContent) throws -> BaselineID? {
         let rows = DomainRows(domain, context.file.shapes)
         return try scope.baselines.roll(&content.inventory) { writer in
-            writer.domain = rows
+            writer.part = rows
+            if domain == .roles { writer.clock = { db in try ScopeState.read(db).clock } }
             writer.holds = { peer in
                 guard let account = AccountIdentifier(peer.account) else { return false }
                 return switch domain {

@@ -12,7 +12,7 @@ struct BaselineExchange {
 
     let scope: ExchangeScope
 
-    var reader: BaselineReader { BaselineReader(layout: scope.layout, contentName: scope.context.contentName, epoch: scope.epoch) }
+    var reader: BaselineReader { scope.context.baselineReader(epoch: scope.epoch) }
     var joiner: BaselineJoiner { BaselineJoiner(shapes: scope.file.shapes, sealer: scope.context.sealer, migrations: scope.file.migrations) }
 
     // MARK: Reading

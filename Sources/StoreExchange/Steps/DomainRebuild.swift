@@ -57,7 +57,7 @@ struct DomainRebuild {
             try join(headers[base]!, attachedAt: place, into: domain, db)
             place += 1
         }
-        let missing = try lacking(try replay(domains, db), rebuilds, headers)
+        let missing = try lacking(try replay(domains, of: { concerns($0, domains) }, db), rebuilds, headers)
         try local.putBack(db)
         Waypoint.rebuildJoined.pass()
         return Outcome(tables: Set(touched.map(\.name)), missing: missing)
@@ -142,17 +142,22 @@ struct DomainRebuild {
         return found
     }
 
-    /// Joins the changes of the domains in all logs that this store has joined or sealed.
+    /// Joins the changes of parts of the store in all logs that this store has joined or sealed.
     ///
+    /// - Parameters:
+    ///   - parts: the parts.
+    ///   - isAuthor: whether a peer may have written records of them.
+    ///   - db: the store in an import's transaction.
     /// - Returns: the logs that are not whole in the content, or that the store refuses now.
-    private func replay(_ domains: [DomainRows], _ db: Database) throws -> [PeerLog] {
+    /// - Throws: `Errno` if a log cannot be read now; GRDB's errors.
+    func replay(_ parts: [any RecordPart], of isAuthor: (PeerIdentifier) -> Bool, _ db: Database) throws -> [PeerLog] {
         let exchange = LogExchange(scope: scope)
         let reader = exchange.reader
         var importer = exchange.importer(reader, LogProof(authority: authority, held: try ScopeState.held(db)))
         importer.takesKnowledge = false
-        importer.domains = domains
+        importer.parts = parts
         var missing: [PeerLog] = []
-        for peer in try StoreKnowledge.peers(db).all.map(\.peer).sorted() where concerns(peer, domains) {
+        for peer in try StoreKnowledge.peers(db).all.map(\.peer).sorted() where isAuthor(peer) {
             var (batch, bytes): ([ReadyLog], Int) = ([], 0)
             func join() throws {
                 missing += try refused(batch, by: importer, db).map { (peer, $0) }

@@ -89,6 +89,15 @@ package struct ExchangeContext: Sendable {
         return try await reader.delivery(by: hint.transport, unpublished: status.unpublished)
     }
 
+    /// Returns a reader of the content's baselines, and of those that a public place has brought.
+    func baselineReader(epoch: Int64) -> BaselineReader {
+        guard let place = scope?.place else { return BaselineReader(layout: layout, contentName: contentName, epoch: epoch) }
+        return BaselineReader(contentName: contentName, epoch: epoch) { [layout, files] id in
+            let own = layout.baseline(id, epoch: epoch)
+            return (try? files.kind(of: own)) == .file ? own : place.mirror.path(.base(id.name.hash))
+        }
+    }
+
     var folders: PeerFolders { PeerFolders(layout: layout, files: files) }
 
     /// Posts a notice to observers and to the log.

@@ -29,6 +29,8 @@ struct KnownContent {
     var held: [Domain: Knowledge] = [:]
     /// Proves the logs of a container with a scope; nil for a plain container.
     var proof: LogProof? { authority.map { LogProof(authority: $0, held: held) } }
+    /// The head of a public place that has been taken in whole.
+    var takenHead: StatementIdentifier?
     /// The files of statements that have been found to be faulty.
     var faultyStatements: [FilePath: ScopeDirectory.Faulty] = [:]
 

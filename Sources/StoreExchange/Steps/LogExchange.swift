@@ -60,7 +60,10 @@ struct LogExchange {
 
     /// Lists the files of the content.
     func list(_ content: inout KnownContent, _ shelf: inout BaselineShelf) throws {
-        try ScopeKeeper(context: scope.context)?.refresh(&content)
+        if let keeper = ScopeKeeper(context: scope.context) {
+            try keeper.refresh(&content)
+            try PlaceReader(keeper: keeper)?.read(&content)
+        }
         shelf.relist()
         // A watcher that has lost events does not report them later.
         content.published = []

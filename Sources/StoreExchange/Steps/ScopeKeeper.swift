@@ -110,14 +110,32 @@ struct ScopeKeeper {
 
     /// Reads new statements, and rebuilds what they take away.
     func refresh(_ content: inout KnownContent) throws {
+        try reload(&content)
+        let listing = try scope.directory.look(besides: content.authority!.statementHashes, faulty: &content.faultyStatements)
+        try report(listing)
+        try take(listing.new.map(\.statement), &content)
+    }
+
+    /// Reads what another process has saved.
+    func reload(_ content: inout KnownContent) throws {
         let generation = try context.file.pool.read { db in try ScopeState.generation(db) }
         if content.authority == nil || content.authorityGeneration != generation { try load(&content) }
+    }
+
+    /// Takes in statements whose effect the records have already, which are filled from snapshots.
+    func assume(_ statements: [StoreAuthority.Statement], _ content: inout KnownContent) throws {
         var authority = content.authority!
-        let listing = try scope.directory.look(besides: authority.statementHashes, faulty: &content.faultyStatements)
-        try report(listing)
+        _ = authority.insert(statements, baselines: [])
+        while case let awaited = authority.awaitedBases, !awaited.isEmpty { _ = authority.insert([], baselines: awaited) }
+        try save(authority, Enactment(), [:], &content)
+    }
+
+    /// Takes in statements, and rebuilds what they take away.
+    func take(_ statements: [StoreAuthority.Statement], _ content: inout KnownContent) throws {
+        var authority = content.authority!
         // A statement names its base, whose arrival puts it into effect.
-        var enactment = authority.insert(listing.new.map(\.statement), baselines: [])
-        var isNews = !listing.new.isEmpty || content.authorityGeneration == nil
+        var enactment = authority.insert(statements, baselines: [])
+        var isNews = !statements.isEmpty || content.authorityGeneration == nil
         for base in authority.awaitedBases.sorted() {
             guard let header = try header(of: base, content.state) else { continue }
             let arrival = authority.insert([], baselines: [base])
@@ -151,7 +169,7 @@ struct ScopeKeeper {
 
     /// Returns the header of a base; nil if the base is missing, damaged or altered.
     func header(of base: BaselineID, _ state: StoreState) throws -> BaselineHeader? {
-        let reader = BaselineReader(layout: context.layout, contentName: context.contentName, epoch: state.epoch)
+        let reader = context.baselineReader(epoch: state.epoch)
         do {
             let header = try reader.header(of: base, clock: .latest)
             try reader.verify(base, header)
@@ -177,7 +195,7 @@ struct ScopeKeeper {
             scope: exchangeScope, former: content.authority!, authority: authority, rebuilds: enactment.rebuilds, headers: headers)
         let bases = DomainRebuild.bases(of: enactment.rebuilds)
         let began = ContinuousClock.now
-        let (kept, outcome) = try context.file.importing(attaching: bases.map { context.layout.baseline($0, epoch: content.state.epoch) }) { db in
+        let (kept, outcome) = try context.file.importing(attaching: bases.map(context.baselineReader(epoch: content.state.epoch).path)) { db in
             // What has been written until now was written under the rights until now.
             try context.sealer.seal(db)
             let kept = try saves.setAside(db)
