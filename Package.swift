@@ -18,11 +18,11 @@ let grdb = Target.Dependency.product(name: "GRDB", package: "GRDB.swift")
 let sqlite = Target.Dependency.product(name: "GRDBSQLite", package: "GRDB.swift")
 let subprocess = Target.Dependency.product(name: "Subprocess", package: "swift-subprocess")
 // What only the trait needs is neither fetched nor built without it.
-let withSyncthing = TargetDependencyCondition.when(traits: ["Syncthing"])
-let http = Target.Dependency.product(name: "AsyncHTTPClient", package: "async-http-client", condition: withSyncthing)
-let nio = Target.Dependency.product(name: "NIOCore", package: "swift-nio", condition: withSyncthing)
-let nioHTTP = Target.Dependency.product(name: "NIOHTTP1", package: "swift-nio", condition: withSyncthing)
-let nioTLS = Target.Dependency.product(name: "NIOSSL", package: "swift-nio-ssl", condition: withSyncthing)
+let withHTTP = TargetDependencyCondition.when(traits: ["HTTP"])
+let http = Target.Dependency.product(name: "AsyncHTTPClient", package: "async-http-client", condition: withHTTP)
+let nio = Target.Dependency.product(name: "NIOCore", package: "swift-nio", condition: withHTTP)
+let nioHTTP = Target.Dependency.product(name: "NIOHTTP1", package: "swift-nio", condition: withHTTP)
+let nioTLS = Target.Dependency.product(name: "NIOSSL", package: "swift-nio-ssl", condition: withHTTP)
 let arguments = Target.Dependency.product(name: "ArgumentParser", package: "swift-argument-parser")
 let rainbow = Target.Dependency.product(name: "Rainbow", package: "Rainbow")
 let signals = Target.Dependency.product(name: "UnixSignals", package: "swift-service-lifecycle")
@@ -42,7 +42,10 @@ let package = Package(
         .library(name: "SyncthingStatus", targets: ["SyncthingStatus"]),
         .library(name: "UbiquityTesting", targets: ["UbiquityTesting"]),
     ],
-    traits: [.trait(name: "Syncthing", description: "SyncthingStatus asks Syncthing, over HTTP with async-http-client.")],
+    traits: [
+        .trait(name: "HTTP", description: "Stores read public places over HTTP, with async-http-client."),
+        .trait(name: "Syncthing", description: "SyncthingStatus asks Syncthing, over HTTP with async-http-client.", enabledTraits: ["HTTP"]),
+    ],
     dependencies: [
         .package(url: "https://github.com/apple/swift-system", from: "1.8.1"),
         .package(url: "https://github.com/apple/swift-log", from: "1.16.2"),
@@ -79,10 +82,15 @@ let package = Package(
                 "CLinux", "TreeWatching", "UbiquityContainers", "StoreFormat", "StoreAuthority", "StoreRecords", grdb, sqlite, system, logging,
             ],
             swiftSettings: settings),
+        // Public places over HTTP.
+        .target(
+            name: "HTTPPlaces", dependencies: ["UbiquityContainers", "StoreFormat", "StoreExchange", http, nio, nioHTTP, system],
+            swiftSettings: settings),
         .target(
             name: "UbiquityStores",
             dependencies: [
-                "TreeWatching", "UbiquityContainers", "StoreFormat", "StoreAuthority", "StoreRecords", "StoreExchange", grdb, system, logging,
+                "TreeWatching", "UbiquityContainers", "StoreFormat", "StoreAuthority", "StoreRecords", "StoreExchange", "HTTPPlaces", grdb, system,
+                logging,
             ],
             swiftSettings: settings),
         .target(
@@ -200,7 +208,9 @@ let package = Package(
             name: "UbiquityStoresTests",
             dependencies: [
                 "TreeWatching", "UbiquityContainers", "StoreFormat", "StoreAuthority", "StoreRecords", "StoreExchange", "StoreInspection",
-                "UbiquityStores", "SignedSimulation", "UbiquityTesting", "FuzzDecoders", "Waiting", grdb, sqlite, system, logging,
+                "HTTPPlaces", "UbiquityStores", "SignedSimulation", "UbiquityTesting", "FuzzDecoders", "ToolProcesses", "Waiting", grdb, sqlite,
+                system,
+                logging,
             ],
             exclude: ["FuzzFinds"], swiftSettings: settings),
         .testTarget(

@@ -1,7 +1,7 @@
-internal import StoreExchange
+public import StoreExchange
 public import StoreFormat
 internal import StoreRecords
-internal import SystemPackage
+public import SystemPackage
 public import UbiquityContainers
 
 extension StoreScope {
@@ -27,24 +27,56 @@ extension StoreScope {
         }
     }
 
+    /// Returns the directory that holds `public/<container>` for a device.
+    func directory(for keys: DeviceKeys) throws(UbiquitousStoreError) -> FilePath {
+        if let contributions { return PathFacts.absolute(FilePath(contributions)) }
+        return isPlace ? keys.reading : PathFacts.absolute(FilePath(root))
+    }
+
     /// Creates an account in the container, with this device as its first.
     ///
     /// A store that is open begins to write as the account.
     ///
     /// - Parameter home: the device home, which gets the keys; nil for the user's own.
     /// - Returns: the account.
-    /// - Throws: `UbiquitousStoreError` with `unsupported` if this device has an account there, or `notFound` if there is no
-    ///   such container; `Errno`.
+    /// - Throws: `UbiquitousStoreError` with `unsupported` if this device has an account there, or reads a public place
+    ///   without a directory for its own files; `notFound` if there is no such container; `Errno`.
     public func createAccount(home: DeviceHome? = nil) async throws -> AccountIdentifier {
         let home = try home ?? DeviceHome.standard()
         guard let identifier = ScopeIdentifier(container) else {
             throw UbiquitousStoreError(.unsupported, "\(container.debugDescription) is no identifier of 52 digits in base 32.")
         }
-        return try await blocking { [root] in try ScopeRegistration(home: home, root: FilePath(root)).createAccount(in: identifier) }
+        guard !isPlace || contributions != nil else {
+            throw UbiquitousStoreError(
+                .unsupported,
+                "The scope only reads the public place \(root), so an account could write nothing; name a directory with contributingTo that reaches the publisher."
+            )
+        }
+        return try await blocking {
+            let registration = ScopeRegistration(home: home, root: try directory(for: DeviceKeys(identifier, in: home)))
+            if isPlace { try registration.makeDirectories(of: identifier) }
+            return try registration.createAccount(in: identifier)
+        }
     }
 }
 
 extension UbiquitousStore {
+    /// Publishes the container to a directory that any web server serves, or any program uploads.
+    ///
+    /// Readers open it with its address as their scope. Each call publishes what is new since the last one. If that fails,
+    /// or the process ends, the head before stays valid.
+    ///
+    /// - Parameters:
+    ///   - directory: the directory of the public place, which is created.
+    ///   - publishing: how long heads, bundles and snapshots are kept.
+    /// - Returns: what has been published.
+    /// - Throws: `UbiquitousStoreError` with `unsupported` if this device's account does not hold the role
+    ///   `ubiquity.publisher`, with `suspended` if the store waits for something, or with `timedOut` if another process
+    ///   publishes there; `Errno` if the directory cannot be written to.
+    public func publishPlace(to directory: FilePath, _ publishing: PlacePublishing = PlacePublishing()) async throws -> PublishedEdition {
+        try await runner.publishPlace(to: PathFacts.absolute(directory), publishing)
+    }
+
     /// Gives a role in the container to an account.
     ///
     /// - Parameters:

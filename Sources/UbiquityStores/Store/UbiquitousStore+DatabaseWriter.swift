@@ -26,6 +26,7 @@ extension UbiquitousStore: DatabaseWriter {
     /// - Throws: GRDB's error if statements are still running.
     public func close() throws {
         keeper?.cancel()
+        poller?.cancel()
         current.trigger?.cancel()
         notices.broadcast.close()
         importProgress.broadcast.close()

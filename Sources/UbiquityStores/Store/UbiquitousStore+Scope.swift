@@ -12,10 +12,12 @@ extension UbiquitousStore {
     @concurrent
     static func open(
         at path: FilePath, options: Options, in scope: StoreScope, home: DeviceHome, schema: SyncedSchema, now: @escaping @Sendable () -> Date,
-        files: any FileLayer, logger: Logger
+        files: any FileLayer, logger: Logger, clock: any Clock<Duration>
     ) async throws -> UbiquitousStore {
         let keys = try checked(scope, options, home)
-        let root = PathFacts.absolute(FilePath(scope.root))
+        let source = try scope.isPlace ? PlaceSources.source(scope.root) : nil
+        let root = try scope.directory(for: keys)
+        if scope.isPlace { try ScopeRegistration(home: home, root: root, files: files).makeDirectories(of: keys.container) }
         let record = try keys.record(at: root)
         guard let peer = PeerIdentifier(record.peer) else { preconditionFailure("a record that was read names a peer") }
         let kind = try AccountName(DeviceKeys.readerName)
@@ -25,12 +27,17 @@ extension UbiquitousStore {
         var schema = schema
         schema.hasScope = true
         var context = StoreContext(options: options, schema: schema, now: now, files: files, logger: logger)
-        context.scope = ScopeContext(keys.container, keys, ScopeDirectory(container.path, keys.container, files))
         let file = StoreFile.path(
             for: path, peer: PeerIdentifier(account: DeviceKeys.readerName, uuid: record.device), contentName: options.contentName)
+        let place = source.map { _ in PlaceContext(mirror: FilePath(file.string + "-place")) }
+        context.scope = ScopeContext(keys.container, keys, ScopeDirectory(container.path, keys.container, files), place: place)
         let base = try await open(file, in: container, context)
         home.note(KnownStore(path: path, content: options.content, container: container.identifier))
-        return UbiquitousStore(base, context)
+        guard let source, let place else { return UbiquitousStore(base, context) }
+        let fetcher = PlaceFetcher(source: source, place: place, container: keys.container) { [runner = base.runner] in try await runner.readPlace() }
+        let poller = PlacePoller(fetcher)
+        if options.exchangesAutomatically, let polling = options.polling { poller.start(polling, clock: clock) }
+        return UbiquitousStore(base, context, poller: poller)
     }
 
     private static func checked(_ scope: StoreScope, _ options: Options, _ home: DeviceHome) throws(UbiquitousStoreError) -> DeviceKeys {
@@ -40,9 +47,11 @@ extension UbiquitousStore {
                 "The scope names the container \(scope.container.debugDescription), which is no identifier of 52 digits in base 32; name one that `ubcontrol public create` has printed."
             )
         }
-        guard !scope.root.contains("://") else {
+        guard scope.contributions == nil || scope.isPlace else {
             throw UbiquitousStoreError(
-                .unsupported, "The scope lies at \(scope.root.debugDescription), and this version reads directories only; name the path of one.")
+                .unsupported,
+                "The scope lies in the directory \(scope.root.debugDescription), which also gets this device's files; contributingTo applies to the address of a public place."
+            )
         }
         guard options.existingDatabase == nil, !options.rebuildsFromUbiquitousContent else {
             throw UbiquitousStoreError(

@@ -33,9 +33,12 @@ public final class UbiquitousStore: Sendable {
     let authors = AuthorNames()
     /// The object that follows the account; nil if the store stays with its container's account.
     let keeper: StoreKeeper?
+    /// Asks the public place that the store reads for news; nil if it reads none.
+    let poller: PlacePoller?
 
-    init(_ base: StoreBase, _ context: StoreContext, keeper: StoreKeeper? = nil) {
+    init(_ base: StoreBase, _ context: StoreContext, keeper: StoreKeeper? = nil, poller: PlacePoller? = nil) {
         self.context = context
+        self.poller = poller
         self.base = Mutex(base)
         self.keeper = keeper
         notices = StoreNotices(broadcast: context.notices)
@@ -57,6 +60,7 @@ public final class UbiquitousStore: Sendable {
 
     deinit {
         keeper?.cancel()
+        poller?.cancel()
         current.trigger?.cancel()
         notices.broadcast.close()
         importProgress.broadcast.close()
@@ -236,9 +240,19 @@ public final class UbiquitousStore: Sendable {
     /// If the store is changing files, it finishes the change first, or runs every step that can run now. While nobody
     /// is signed in, there is nothing to do.
     ///
-    /// - Throws: `UbiquitousStoreError` with `suspended` if the container is gone, or `paused`; nothing is lost then.
+    /// A store that reads a public place asks the place for news first.
+    ///
+    /// - Throws: `UbiquitousStoreError` with `suspended` if the container is gone, or `paused`; nothing is lost then. With
+    ///   `unreachable` if the public place cannot be read.
     public func settled() async throws {
         try await exchanging.context.requireAnswer()
+        if let poller {
+            do {
+                try await poller.poll()
+            } catch let error as PlaceSourceError {
+                throw UbiquitousStoreError(.unreachable, "The public place cannot be read: \(error). The store is as it was.")
+            }
+        }
         try await keeper?.settle()
         try await runner.settleByPolicy()
     }
@@ -346,6 +360,10 @@ public final class UbiquitousStore: Sendable {
         if status.failure == nil { status.failure = await keeper?.obstacle }
         if status.suspended == nil { status.delivery = try? await exchanging.context.delivery(status) }
         if let keeper { status.locations = try await keeper.locations(besides: file) }
+        if let poller {
+            status.place = try await self.context.placeStatus(current.pool)
+            status.place?.fault = poller.fault
+        }
         return status
     }
 
@@ -367,6 +385,7 @@ public final class UbiquitousStore: Sendable {
     ///
     /// - Throws: GRDB's error if statements are still running.
     public func close() async throws {
+        poller?.cancel()
         await keeper?.stop()
         await current.stop()
         // A program may end after this call.

@@ -45,6 +45,30 @@ struct PublicWorld {
             account: nil)
     }
 
+    /// The directory of the container's public place.
+    var published: FilePath { directory.appending("published") }
+
+    /// Makes a device that reads the container's public place.
+    func placeReader(_ name: String) -> PublicDevice {
+        var device = reader(name)
+        device.address = "file://\(published)"
+        return device
+    }
+
+    /// Copies what a contributor has written to the container, as a synchroniser would.
+    func carry(from contributions: FilePath) throws {
+        let own = contributions.appending("public/\(container)")
+        for case let name as String in FileManager.default.enumerator(atPath: own.string)! {
+            let (from, to) = (own.pushing(FilePath(name)).string, place.path.pushing(FilePath(name)).string)
+            var isDirectory: ObjCBool = false
+            guard FileManager.default.fileExists(atPath: from, isDirectory: &isDirectory), !isDirectory.boolValue,
+                !FileManager.default.fileExists(atPath: to)
+            else { continue }
+            try FileManager.default.createDirectory(atPath: FilePath(to).removingLastComponent().string, withIntermediateDirectories: true)
+            try FileManager.default.copyItem(atPath: from, toPath: to)
+        }
+    }
+
     /// Makes a device with an account of its own.
     func player(_ name: String) throws -> PublicDevice {
         var device = reader(name)
@@ -68,6 +92,10 @@ struct PublicDevice: Sendable {
     let root: FilePath
     let container: ScopeIdentifier
     var account: AccountIdentifier?
+    /// The address of the public place that the device reads; nil if it reads the container's directory.
+    var address: String?
+    /// The directory with the device's own files, if it reads a public place.
+    var contributions: FilePath?
     let clock = ManualClock()
 
     var registration: ScopeRegistration { ScopeRegistration(home: home, root: root) }
@@ -75,6 +103,8 @@ struct PublicDevice: Sendable {
     var name: String { account!.description }
     /// The peer under which the device writes.
     var peer: PeerIdentifier { get throws { PeerIdentifier(try keys.record!.peer)! } }
+
+    var scope: StoreScope { .public(container.description, at: address ?? root.string, contributingTo: contributions?.string) }
 
     static let schema = SyncedSchema(
         migrator: migrator(
@@ -89,7 +119,7 @@ struct PublicDevice: Sendable {
 
     func open(_ schema: SyncedSchema = schema, automatically: Bool = false) async throws -> UbiquitousStore {
         var options = UbiquitousStore.Options(contentName: "Game", exchangesAutomatically: automatically)
-        options.scope = .public(container.description, at: root.string)
+        options.scope = scope
         return try await UbiquitousStore.open(
             at: directory.appending("Game.sqlite"), options: options, home: home, schema: schema, now: { [clock] in clock.now })
     }

@@ -52,7 +52,7 @@ struct PublicStoreTests {
                 } catch { return "\(error)" }
             }
             #expect(await message(.public("c7k", at: world.root.string)).contains("`ubcontrol public create`"))
-            #expect(await message(.public(world.container.description, at: "https://game.example")).contains("directories only"))
+            #expect(await message(.public(world.container.description, at: "ftp://game.example")).contains("write one like"))
             #expect(await message(.public(world.container.description, at: world.root.string), existing: true).contains("leave them out"))
             var options = UbiquitousStore.Options(contentName: "Game")
             options.scope = .public(world.container.description, at: world.root.string)
