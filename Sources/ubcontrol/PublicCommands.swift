@@ -20,7 +20,7 @@ struct PublicCommand: AsyncParsableCommand {
             PublicCreateCommand.self, PublicGrantCommand.self, PublicRemoveCommand.self, PublicMergeCommand.self, PublicBlockCommand.self,
             PublicVetoCommand.self, PublicModerationCommand.self, PublicLimitCommand.self, PublicAdmissionCommand.self,
             PublicRegistrarCommand.self, PublicAdmitCommand.self, PublicHeirCommand.self, PublicSucceedCommand.self,
-            PublicRequestsCommand.self,
+            PublicRequestsCommand.self, PublicPublishCommand.self,
         ]
     )
 }

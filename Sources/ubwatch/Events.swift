@@ -54,7 +54,7 @@ struct EventsCommand: ParsableCommand {
     @Option(
         name: .long,
         help: ArgumentHelp("Report a file when it was quiet for that long, or after ten times that at most: 250ms, 2s, 1m.", valueName: "duration"))
-    var settle: EventsDuration?
+    var settle: DurationArgument?
 
     @Flag(name: .long, help: "One line for what belongs together: create + write + close; a removed directory and all below it.")
     var collapse = false
@@ -166,26 +166,5 @@ enum EventsSource: String, ExpressibleByArgument, CaseIterable {
         let count = readlink("/proc/self/exe", &buffer, buffer.count - 1)
         let here = count > 0 ? FilePath(platformString: buffer).removingLastComponent() : "."
         return here.appending("inotifytools-source")
-    }
-}
-
-/// A duration as a person types it: a number with ms, s, m or h; seconds without a unit.
-struct EventsDuration: ExpressibleByArgument {
-    let value: Duration
-    /// The duration as typed.
-    let defaultValueDescription: String
-
-    init?(argument: String) {
-        defaultValueDescription = argument
-        let digits = argument.prefix { $0.isNumber || $0 == "." }
-        guard let number = Double(digits), number > 0, number < 1e6 else { return nil }
-        switch argument.dropFirst(digits.count) {
-        case "ms": value = .seconds(number / 1000)
-        case "", "s": value = .seconds(number)
-        case "m", "min": value = .seconds(number * 60)
-        case "h": value = .seconds(number * 3600)
-        default: return nil
-        }
-        if value < .nanoseconds(1) { return nil }
     }
 }

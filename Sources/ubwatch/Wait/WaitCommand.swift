@@ -35,10 +35,10 @@ struct WaitCommand: AsyncParsableCommand {
     var until: WaitGoal
 
     @Option(help: ArgumentHelp("The longest wait, in seconds or such as 500ms, 5m; by default without limit.", valueName: "duration"))
-    var timeout: EventsDuration?
+    var timeout: DurationArgument?
 
     @Option(help: ArgumentHelp("With --until quiet: the time without changes.", valueName: "duration"))
-    var quietFor = EventsDuration(argument: "5s")!
+    var quietFor = DurationArgument(argument: "5s")!
 
     @Flag(help: "Print a JSON object at the end: goal, outcome (reached, timedOut, gone or hopeless), path, seconds, reasons.")
     var json = false
