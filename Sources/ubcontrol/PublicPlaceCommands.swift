@@ -30,7 +30,7 @@ struct PublicPublishCommand: AsyncParsableCommand {
     @Option(help: ArgumentHelp("How long a head is news; readers show an older one as stale.", valueName: "time"))
     var lifetime = DurationArgument(argument: "7d")!
 
-    @Option(help: ArgumentHelp("How long bundles of logs are kept, for readers that were away and for audits.", valueName: "time"))
+    @Option(help: ArgumentHelp("How long bundles of logs are kept, for readers that were away.", valueName: "time"))
     var retention = DurationArgument(argument: "90d")!
 
     @OptionGroup var home: HomeOptions

@@ -95,11 +95,14 @@ struct Edition {
         let heads = known.merging(statements.map { ($0, number) }) { first, _ in first }
         // The statements of the accounts with roles are in the file of policies.
         for account in told.subtracting(pinned).sorted() { entries[.accounts, default: []] += try self.entries(byAccount[account] ?? [], heads) }
+        // Without a new statement, the file of policies stays as it is.
+        guard last == nil || !statements.isEmpty else { return }
         let policies = authority.acceptedPolicies.sorted { $0.value.version < $1.value.version }
         pinnedEntries = try entries(policies.map { StoreAuthority.Statement.policy($0) }, heads)
         for account in pinned.sorted() { pinnedEntries += try entries(byAccount[account] ?? [], heads) }
     }
 
+    /// The entries of the file of policies; empty if that stays as it is.
     private var pinnedEntries: [BundleEntry] = []
 
     /// Returns statements with the bases that they name.
@@ -126,13 +129,13 @@ struct Edition {
         let known = try record.read { db in try PublisherRecord.counts(db) }
         let changed = source.counts.filter { known[$0.key] != $0.value }.keys.compactMap { PeerIdentifier($0) }.sorted()
         guard !changed.isEmpty else { return }
-        var found: [(log: (peer: PeerIdentifier, name: LogFileName), time: HybridTime)] = []
+        var found: [(peer: PeerIdentifier, name: LogFileName)] = []
         let logs = try publisher.read { db in try changed.map { ($0, try StoreKnowledge.logs(of: $0, db)) } }
         for (peer, names) in logs {
             let published = try record.read { db in try PublisherRecord.logs(of: peer, db) }
-            for name in names where !published.contains(name) { found.append(((peer, name), .least)) }
+            for name in names where !published.contains(name) { found.append((peer, name)) }
         }
-        try take(found.map(\.log))
+        try take(found)
     }
 
     /// Adds logs to the bundles of the tables that they change.
@@ -145,13 +148,12 @@ struct Edition {
             logs.append((peer, name))
             if isFirst { continue }
             do {
-                let log = try reader.read(name, of: peer, clock: .latest)
-                let bytes = try files.read(layout.logs(of: peer, epoch: epoch).appending(name.description), limit: LogFile.limit)
-                guard bytes.count <= BundleEntry.limit - 4096 else { throw LogFault.damaged("it is larger than a bundle takes") }
-                read.append((log, bytes))
+                let file = layout.logs(of: peer, epoch: epoch).appending(name.description)
+                let bytes = try files.read(file, limit: BundleEntry.limit - 4096)
+                read.append((try reader.check(bytes, name, of: peer, clock: .latest), bytes))
             } catch is LogFault {
                 isIncomplete = true
-            } catch Errno.noSuchFileOrDirectory {
+            } catch Errno.noSuchFileOrDirectory, Errno.fileTooLarge {
                 isIncomplete = true
             }
         }
@@ -229,6 +231,7 @@ struct Edition {
     // MARK: Writing
 
     private func authority() throws -> PublishedHead.Authority {
+        if pinnedEntries.isEmpty, let last { return last.value.authority }
         var writer = try BundleWriter(try place.draft())
         for entry in pinnedEntries { try writer.append(entry) }
         let file = try writer.finish()

@@ -10,7 +10,7 @@ internal import UbiquityContainers
 public struct PlacePublishing: Hashable, Sendable {
     /// How long a head is news: readers show the time of an older one as stale.
     public var lifetime = Duration.seconds(7 * 86400)
-    /// How long bundles stay, so that snapshots can be audited, and readers that were away need no snapshot.
+    /// How long bundles stay, so that readers that were away need no snapshot.
     public var retention = Duration.seconds(90 * 86400)
     /// The age at which snapshots are written again if anything has changed, so that the place forgets what was deleted.
     public var snapshotAge = Duration.seconds(86400)

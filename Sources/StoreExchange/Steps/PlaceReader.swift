@@ -251,9 +251,7 @@ struct PlaceReader {
         }
         let rows = TablePart(part.shape, digit: part.digit, among: context.file.shapes)
         let scope = ExchangeScope(context, content.state)
-        var rebuild = DomainRebuild(scope: scope, authority: content.authority!)
-        // What the publisher has of this store's own logs is in the snapshot, with all else.
-        rebuild.leavesOut = { _, _ in false }
+        let rebuild = DomainRebuild(scope: scope, authority: content.authority!)
         try context.file.importing(attaching: [path]) { db in
             try context.sealer.seal(db)
             let local = LocalColumns([part.shape])
@@ -292,7 +290,7 @@ struct PlaceReader {
     private func catchUp(
         with head: Signed<PublishedHead>, _ decisions: [Told], _ state: inout PlaceState, _ content: inout KnownContent
     ) throws -> [PlaceContext.Need] {
-        guard let ranges = head.value.cover(from: state.read!) else { preconditionFailure("a reader without a cover begins with snapshots") }
+        guard let ranges = head.value.cover(from: state.read!) else { throw Fault(reason: "its head names no bundles behind its snapshots") }
         let missing = ranges.flatMap { files(of: $0, head.value) }.filter { !mirror.has($0.path, $0.file) }
         for range in ranges {
             let files = files(of: range, head.value)
