@@ -295,6 +295,48 @@ struct PublicPlaceTests {
         }
     }
 
+    @Test("What a removal's base lacks is published again: readers keep what a sibling wrote before the removal reached the publisher")
+    func lateBase() async throws {
+        try await PublicWorld.with { world in
+            let owner = try await world.owner.open()
+            try await owner.settled()
+            _ = try await owner.publishPlace(to: world.published)
+            var laptop = world.placeReader("laptop")
+            let own = world.directory.appending("laptop/own")
+            laptop.contributions = own
+            laptop.account = try await laptop.scope.createAccount(home: laptop.home)
+            let (container, account) = (world.container, laptop.account!)
+            let registration = ScopeRegistration(home: laptop.home, root: own)
+            let siblings = try ["phone", "stolen"].map { name in
+                var device = world.reader(name)
+                device.account = account
+                try registration.admit(device.registration.prepareDevice(of: account, in: container), in: container)
+                return device
+            }
+            try world.carry(from: own)
+            let (store, phone) = (try await laptop.open(), try await siblings[0].open())
+            let reader = try await world.placeReader("reader").open()
+            func publish() async throws {
+                try await settle(phone, owner)
+                _ = try await owner.publishPlace(to: world.published)
+                try await reader.settled()
+                #expect(try await reader.game == owner.game)
+            }
+            try await settle(phone)
+            try await phone.execute(Self.insert(siblings[0], "first", 1))
+            try await publish()
+            try await store.settled()
+            try await phone.execute(Self.insert(siblings[0], "second", 2))
+            try await publish()
+            // The laptop has not asked the place again, so its base lacks the second record.
+            try await store.runner.removeDevices([try siblings[1].peer])
+            try world.carry(from: own)
+            try await publish()
+            #expect(try await reader.game == [score(laptop, "first", 1), score(laptop, "second", 2)])
+            for store in [owner, store, phone, reader] { try await store.close() }
+        }
+    }
+
     @Test("A publisher without the role is refused with the command that gives it, and readers refuse its head")
     func withoutRole() async throws {
         try await PublicWorld.with { world in
