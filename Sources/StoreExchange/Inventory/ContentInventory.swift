@@ -159,16 +159,26 @@ extension ContentInventory {
                 return nil
             }
         }
-        for name in try unlessFaulty({ try directories.names(in: layout.baselines(of: peer, epoch: epoch)) }) ?? [] {
+        // Nil if a fault hides everything below.
+        let own = layout.logs(of: peer, epoch: epoch)
+        let isOwnThere = try unlessFaulty { try directories.isThere(own) }
+        func isThere(_ folder: FilePath) throws -> Bool { try isOwnThere == true && directories.isThere(folder, in: own) }
+        let (shelf, receipts, values) = (
+            layout.baselines(of: peer, epoch: epoch), layout.receipts(of: peer, epoch: epoch), layout.values(of: peer, epoch: epoch)
+        )
+        for name in try unlessFaulty({ try isThere(shelf) ? directories.names(inChecked: shelf) : [] }) ?? [] {
             if let name = BaselineName(name) { baselines.insert(BaselineID(peer: peer, name: name)) }
         }
         guard isWhole || peer != register.own else { return }
-        let logs = try unlessFaulty { try directories.names(in: layout.logs(of: peer, epoch: epoch)).compactMap { LogFileName($0) } }
+        let logs =
+            try isOwnThere.flatMap { isThere in
+                try unlessFaulty { try isThere ? directories.names(inChecked: own).compactMap { LogFileName($0) } : [] }
+            }
         let unknown = isWhole ? (logs ?? []).sorted() : try register.unknown(among: logs ?? [], of: peer)
         files[peer] = unknown.isEmpty ? nil : Files(names: unknown)
         if logs == nil { hidden.insert(peer) } else { hidden.remove(peer) }
         // These directories are read only when needed, but a fault is reported at once.
-        for folder in [layout.receipts, layout.values] { _ = try unlessFaulty { try directories.isThere(folder(peer, epoch)) } }
+        for folder in [receipts, values] { _ = try unlessFaulty { try isThere(folder) } }
         faults[peer] = found.isEmpty ? nil : found
     }
 }

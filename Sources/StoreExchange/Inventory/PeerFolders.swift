@@ -24,7 +24,14 @@ package struct PeerFolders {
     /// - Throws: ``PeerFault`` if it cannot be listed; `Errno` if this process cannot list anything now.
     package func names(in directory: FilePath) throws -> [String] {
         guard try isThere(directory) else { return [] }
-        return try explained(directory) { () throws(Errno) in try files.namesIfThere(in: directory) }
+        return try names(inChecked: directory)
+    }
+
+    /// Lists a directory of a peer that ``isThere(_:)`` or ``isThere(_:in:)`` has found.
+    ///
+    /// - Throws: the errors of ``names(in:)``.
+    func names(inChecked directory: FilePath) throws -> [String] {
+        try explained(directory) { () throws(Errno) in try files.namesIfThere(in: directory) }
     }
 
     /// Returns whether a directory of a peer exists and every component of its path is a directory.
@@ -36,16 +43,30 @@ package struct PeerFolders {
     package func isThere(_ directory: FilePath) throws -> Bool {
         var path = layout.directory
         for component in directory.components.dropFirst(path.components.count) {
+            let parent = path
             path.append(component)
-            // EACCES means that this user may not search the parent directory (path_resolution(7)).
-            switch try explained(path.removingLastComponent(), { () throws(Errno) in try files.kind(of: path) }) {
-            case .directory: continue
-            case .file: throw PeerFault(directory: path, reason: "is a file, where a directory belongs")
-            case .other: throw PeerFault(directory: path, reason: "is a link, a pipe or another special file, where a directory belongs")
-            case nil: return false
-            }
+            guard try isThere(path, in: parent) else { return false }
         }
         return true
+    }
+
+    /// Returns whether a directory exists in one that has been found to be a directory.
+    ///
+    /// A listing of many peers looks at each directory once.
+    ///
+    /// - Parameters:
+    ///   - directory: a path in the parent directory.
+    ///   - parent: the parent directory.
+    /// - Returns: whether it exists.
+    /// - Throws: the errors of ``isThere(_:)``.
+    func isThere(_ directory: FilePath, in parent: FilePath) throws -> Bool {
+        // EACCES means that this user may not search the parent directory (path_resolution(7)).
+        switch try explained(parent, { () throws(Errno) in try files.kind(of: directory) }) {
+        case .directory: return true
+        case .file: throw PeerFault(directory: directory, reason: "is a file, where a directory belongs")
+        case .other: throw PeerFault(directory: directory, reason: "is a link, a pipe or another special file, where a directory belongs")
+        case nil: return false
+        }
     }
 
     private func explained<Result>(_ directory: FilePath, _ body: () throws(Errno) -> Result) throws -> Result {
