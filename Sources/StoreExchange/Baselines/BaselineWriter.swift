@@ -78,12 +78,21 @@ package struct BaselineWriter {
         var knowledge = try StoreKnowledge.all(state, db)
         if let holds { knowledge = knowledge.filtered(holds) }
         var peers = try StoreKnowledge.peers(db)
-        for (number, peer) in peers.all { try db.execute(sql: "INSERT INTO main.peer VALUES (?,?)", arguments: [number.rawValue, peer.description]) }
         if peers[state.peer] == nil {
             // The peer has written nothing yet, and has no number in the store.
-            let number = PeerNumber(rawValue: (peers.all.map(\.number.rawValue).max() ?? 0) + 1)
-            peers.insert(state.peer, as: number)
-            try db.execute(sql: "INSERT INTO main.peer VALUES (?,?)", arguments: [number.rawValue, state.peer.description])
+            peers.insert(state.peer, as: PeerNumber(rawValue: (peers.all.map(\.number.rawValue).max() ?? 0) + 1))
+        }
+        for (shape, table) in zip(written, tables) {
+            try db.execute(
+                sql: "INSERT INTO main.synced_table VALUES (?,?,?,?)",
+                arguments: [table.number, shape.name, try Self.list(shape.keyColumns), try Self.list(shape.columns)])
+            try write(shape, in: table.form!, db)
+        }
+        // A part of a store with many contributors holds records of few of them.
+        let stamped = try part.map { _ in try Self.stamped(tables, db) }
+        let insert = try db.cachedStatement(sql: "INSERT INTO main.peer VALUES (?,?)")
+        for (number, peer) in peers.all where stamped?.contains(number) ?? true || peer == state.peer || holds?(peer) ?? true {
+            try insert.execute(arguments: [number.rawValue, peer.description])
         }
         for entry in knowledge.entries {
             try db.execute(
@@ -104,18 +113,29 @@ package struct BaselineWriter {
                     INSERT INTO main.seen SELECT author, peer, \(time) FROM store.ubiquity_seen\(held.map { " WHERE author IN (\($0)) AND peer IN (\($0))" } ?? "");
                     """)
         }
-        for (shape, table) in zip(written, tables) {
-            try db.execute(
-                sql: "INSERT INTO main.synced_table VALUES (?,?,?,?)",
-                arguments: [table.number, shape.name, try Self.list(shape.keyColumns), try Self.list(shape.columns)])
-            try write(shape, in: table.form!, db)
-        }
         try db.execute(
             sql: "INSERT INTO main.baseline VALUES (?,?,?,?,?,?,?)",
             arguments: [
                 state.content, state.epoch, state.peer.description, sequence, schemaVersion, max(0, now.timeIntervalSince1970), clock,
             ])
         return knowledge
+    }
+
+    /// Returns the peers that the stamps in a baseline's tables name.
+    private static func stamped(_ tables: [BaselineHeader.Table], _ db: Database) throws -> Set<PeerNumber> {
+        var peers: Set<PeerNumber> = []
+        for table in tables {
+            for stamps in ["main.clock_\(table.number)", "main.other_\(table.number)"] {
+                let rows = try RawStatement("SELECT peer, others FROM \(stamps)", db)
+                defer { rows.reset() }
+                while try rows.step() {
+                    peers.insert(PeerNumber(rawValue: rows.integer(0)))
+                    // No bytes where all columns have the same stamp.
+                    peers.formUnion((RecordClock.unpack(rows.bytes(1)) ?? []).map(\.stamp.peer))
+                }
+            }
+        }
+        return peers
     }
 
     private static func list(_ names: [String]) throws -> String { String(decoding: try JSONEncoder().encode(names), as: UTF8.self) }

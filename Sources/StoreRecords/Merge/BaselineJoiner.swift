@@ -121,9 +121,8 @@ package struct BaselineJoiner {
         var peers = try StoreKnowledge.peers(db)
         // In a store without peers, the numbers of the baseline stay.
         if peers.all.isEmpty {
-            for (number, peer) in header.peers {
-                try db.execute(sql: "INSERT INTO ubiquity_peer VALUES (?,?)", arguments: [number, peer.description])
-            }
+            let insert = try db.cachedStatement(sql: "INSERT INTO ubiquity_peer VALUES (?,?)")
+            for (number, peer) in header.peers { try insert.execute(arguments: [number, peer.description]) }
             peers = try StoreKnowledge.peers(db)
         }
         return PeerNumbers(
