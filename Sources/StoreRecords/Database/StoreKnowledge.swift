@@ -15,6 +15,22 @@ package enum StoreKnowledge {
         return table
     }
 
+    /// Returns the peers of which a log has been taken in or published, by one look each.
+    ///
+    /// A reader of a public place knows the names of all contributors, and has taken in no log of theirs.
+    package static func authors(_ db: Database) throws -> [PeerIdentifier] {
+        let rows = try RawStatement(
+            """
+            WITH RECURSIVE author(peer) AS (
+            SELECT min(peer) FROM ubiquity_log UNION ALL SELECT (SELECT min(peer) FROM ubiquity_log l WHERE l.peer > author.peer) FROM author
+            WHERE peer IS NOT NULL) SELECT name FROM author JOIN ubiquity_peer ON number = author.peer
+            """, db)
+        defer { rows.reset() }
+        var authors: [PeerIdentifier] = []
+        while try rows.step() { if let peer = rows.text(0).flatMap({ PeerIdentifier($0) }) { authors.append(peer) } }
+        return authors
+    }
+
     /// Returns a peer's number, and assigns one if the peer has none.
     package static func number(of peer: PeerIdentifier, in peers: inout PeerTable, _ db: Database) throws -> PeerNumber {
         if let number = peers[peer] { return number }
