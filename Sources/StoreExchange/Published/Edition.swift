@@ -35,7 +35,7 @@ struct Edition {
 
     init(publisher: PlacePublisher, record: PublisherRecord, source: PlacePublisher.Source, last: Signed<PublishedHead>?) throws {
         (self.publisher, self.record, self.source, self.last) = (publisher, record, source, last)
-        isFirst = try record.read { db in try Int64.fetchOne(db, sql: "SELECT count(*) FROM head")! } == 0
+        isFirst = try record.read { db in try !Bool.fetchOne(db, sql: "SELECT EXISTS (SELECT 1 FROM head)")! }
     }
 
     mutating func publish() throws -> PublishedEdition {
@@ -51,11 +51,12 @@ struct Edition {
         head.floor = isBeginning ? number : try floor(head)
         try bundle()
         Waypoint.placeBundled.pass()
-        let listed = Set(head.ranges)
-        let bundles = try record.read { db in try PublisherRecord.bundles(db) }
-        head.bundles = bundles.compactMapValues { files in
-            let files = files.filter { listed.contains($0.key) }
-            return files.isEmpty ? nil : files
+        let ranges = head.ranges
+        head.bundles = try record.read { db in
+            try PublisherRecord.channels(db).reduce(into: [:]) { found, channel in
+                let files = try PublisherRecord.bundles(channel, of: ranges, db)
+                found[channel] = files.isEmpty ? nil : files
+            }
         }
         try enter(head)
         try place(head)
@@ -246,9 +247,9 @@ struct Edition {
     /// Writes the bundles of the ranges that end with the head.
     private func bundle() throws {
         let ranges = HeadRange.ending(at: number)
-        let channels = try record.read { db in Set(try PublisherRecord.bundles(db).keys) }.union(entries.keys)
+        let channels = try record.read { db in try PublisherRecord.channels(db) }.union(entries.keys)
         for channel in channels.sorted() {
-            var present = try record.read { db in try PublisherRecord.bundles(channel, db) }
+            var present = try record.read { db in try PublisherRecord.bundles(channel, of: ranges.flatMap(\.parts), db) }
             for range in ranges {
                 var writer = try BundleWriter(try place.draft())
                 if range.level == 0 {
@@ -307,10 +308,10 @@ struct Edition {
         guard try isBeginning || areDue(head) else { return [] }
         let after = isBeginning ? 0 : head.snapshot
         let (bundled, authors, based) = try record.read { db in
-            let channels = try PublisherRecord.bundles(db).filter { $0.value.keys.contains { $0.last > after } }.keys
+            let channels = try PublisherRecord.channels(db).filter { try PublisherRecord.bundled($0, after: after, db).heads > 0 }
             let peers = try String.fetchAll(db, sql: "SELECT DISTINCT peer FROM log WHERE head > ?", arguments: [after])
             let accounts = try String.fetchAll(db, sql: "SELECT DISTINCT account FROM base WHERE head > ?", arguments: [after])
-            return (Set(channels), Set(peers.map { String($0.prefix(1)) }), Set(accounts))
+            return (channels, Set(peers.map { String($0.prefix(1)) }), Set(accounts))
         }
         let touched = bundled.union(entries.keys)
         let digits = authors.union(logs.map { String($0.peer.account.prefix(1)) }).union(based.union(bases.keys).map { String($0.prefix(1)) })
@@ -345,9 +346,9 @@ struct Edition {
         if head.snapshot == 0 { return true }
         if isOld(head) { return true }
         let bundled = try record.read { db in
-            try Int64.fetchOne(
-                db, sql: "SELECT coalesce(sum(size), 0) FROM bundle WHERE channel <> 'accounts' AND last = after + 1 AND after >= ?",
-                arguments: [head.snapshot])!
+            try PublisherRecord.channels(db).subtracting([.accounts]).reduce(0) { size, channel in
+                size + (try PublisherRecord.bundled(channel, after: head.snapshot, db).size)
+            }
         }
         let new = entries.filter { $0.key != .accounts }.values.joined().reduce(Int64(0)) { size, entry in
             if case .log(_, _, let bytes) = entry.content { size + Int64(bytes.count) } else { size }

@@ -110,17 +110,18 @@ package struct PlacePublisher {
 
     /// Returns the newest head that this device has signed and that the record knows.
     private func newestHead(_ record: PublisherRecord) throws -> Signed<PublishedHead>? {
-        let known = try record.read { db in
-            try Row.fetchAll(db, sql: "SELECT number, id FROM head ORDER BY number DESC").compactMap { row -> (Int64, StatementIdentifier)? in
-                ContentHash(bytes: row["id"] as Data).map { (row["number"] as Int64, StatementIdentifier($0)) }
+        let newest = try record.read { db -> Signed<PublishedHead>? in
+            let known = try Row.fetchCursor(db, sql: "SELECT number, id FROM head ORDER BY number DESC")
+            while let row = try known.next() {
+                guard let id = ContentHash(bytes: row["id"] as Data).map(StatementIdentifier.init),
+                    let bytes = try? directory.files.read(place.path(.head(row["number"], id)), limit: PublishedHead.limit),
+                    let head = try? Signed<PublishedHead>(decoding: bytes, in: directory.container), head.id == id
+                else { continue }
+                return head
             }
+            return nil
         }
-        for (number, id) in known {
-            guard let bytes = try? directory.files.read(place.path(.head(number, id)), limit: PublishedHead.limit),
-                let head = try? Signed<PublishedHead>(decoding: bytes, in: directory.container), head.id == id
-            else { continue }
-            return head
-        }
+        if let newest { return newest }
         // The numbers of a place go on even if its record is lost.
         guard let bytes = try? directory.files.read(place.path(.newestHead), limit: PublishedHead.limit) else { return nil }
         guard let head = try? Signed<PublishedHead>(decoding: bytes, in: directory.container) else {

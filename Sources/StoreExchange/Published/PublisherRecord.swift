@@ -37,6 +37,9 @@ struct PublisherRecord {
         // The base of a domain with the head: the account, or nothing for the roles.
         "CREATE TABLE IF NOT EXISTS base (account TEXT NOT NULL, head INTEGER NOT NULL, name TEXT, PRIMARY KEY (account, head)) WITHOUT ROWID",
         "CREATE TABLE IF NOT EXISTS bundle (channel TEXT NOT NULL, after INTEGER NOT NULL, last INTEGER NOT NULL, hash BLOB NOT NULL, size INTEGER NOT NULL, PRIMARY KEY (channel, after, last)) WITHOUT ROWID",
+        // For `rollBack(after:)`, which runs before each publication.
+        "CREATE INDEX IF NOT EXISTS statement_by_head ON statement (head)",
+        "CREATE INDEX IF NOT EXISTS bundle_by_last ON bundle (last)",
     ]
 
     func read<Result>(_ body: (Database) throws -> Result) throws -> Result { try queue.read(body) }
@@ -98,19 +101,37 @@ extension PublisherRecord {
         try db.execute(sql: "INSERT OR REPLACE INTO base VALUES (?,?,?)", arguments: [account, head, base])
     }
 
-    /// Returns the bundles of a channel.
-    static func bundles(_ channel: PublishedHead.Channel, _ db: Database) throws -> [HeadRange: PublishedFile] {
-        try bundles(db)[channel] ?? [:]
+    /// Returns the channels that have ever had a bundle, by one look each, however many bundles there are.
+    static func channels(_ db: Database) throws -> Set<PublishedHead.Channel> {
+        let saved = try String.fetchAll(
+            db,
+            sql: """
+                WITH RECURSIVE found(channel) AS (
+                SELECT min(channel) FROM bundle UNION ALL SELECT (SELECT min(channel) FROM bundle b WHERE b.channel > found.channel) FROM found
+                WHERE channel IS NOT NULL) SELECT channel FROM found WHERE channel IS NOT NULL
+                """)
+        return Set(saved.compactMap(PublishedHead.Channel.init(saved:)))
     }
 
-    /// Returns all bundles.
-    static func bundles(_ db: Database) throws -> [PublishedHead.Channel: [HeadRange: PublishedFile]] {
-        try Row.fetchAll(db, sql: "SELECT * FROM bundle").reduce(into: [:]) { found, row in
-            guard let channel = PublishedHead.Channel(saved: row["channel"]), let range = HeadRange(after: row["after"], last: row["last"]),
+    /// Returns the bundles of some ranges of a channel.
+    static func bundles(
+        _ channel: PublishedHead.Channel, of ranges: some Sequence<HeadRange>, _ db: Database
+    ) throws -> [HeadRange: PublishedFile] {
+        let find = try db.cachedStatement(sql: "SELECT hash, size FROM bundle WHERE channel = ? AND after = ? AND last = ?")
+        return try ranges.reduce(into: [:]) { found, range in
+            guard let row = try Row.fetchOne(find, arguments: [channel.saved, range.after, range.last]),
                 let hash = ContentHash(bytes: row["hash"] as Data)
             else { return }
-            found[channel, default: [:]][range] = PublishedFile(hash: hash, size: row["size"])
+            found[range] = PublishedFile(hash: hash, size: row["size"])
         }
+    }
+
+    /// Returns the size of a channel's bundles behind a head, and the number of heads behind it with a bundle.
+    static func bundled(_ channel: PublishedHead.Channel, after head: Int64, _ db: Database) throws -> (size: Int64, heads: Int64) {
+        let row = try Row.fetchOne(
+            db, sql: "SELECT coalesce(sum(size), 0) AS size, count(*) AS heads FROM bundle WHERE channel = ? AND after >= ? AND last = after + 1",
+            arguments: [channel.saved, head])!
+        return (row["size"], row["heads"])
     }
 
     static func enter(_ file: PublishedFile, _ channel: PublishedHead.Channel, _ range: HeadRange, _ db: Database) throws {
