@@ -158,6 +158,10 @@ let package = Package(
         .target(
             name: "SignedSimulation", dependencies: ["StoreAuthority", "StoreFormat", "UbiquityContainers", "UbiquityTesting"],
             path: "Tools/SignedSimulation", swiftSettings: settings),
+        // Accounts of a public container that sign statements and logs without a store.
+        .target(
+            name: "Contributors", dependencies: ["UbiquityContainers", "StoreFormat", "StoreExchange", system], path: "Tools/Contributors",
+            swiftSettings: settings),
         .executableTarget(
             name: "ubiquity-simulate",
             dependencies: ["SignedSimulation", "UbiquityContainers", "UbiquityStores", "UbiquityTesting", arguments, grdb, system],
@@ -174,7 +178,8 @@ let package = Package(
         .executableTarget(
             name: "ubiquity-bench",
             dependencies: [
-                "BareInotify", "CLinux", "TreeWatching", "FileCoordination", "UbiquityStores", "UbiquityContainers", arguments, grdb, system,
+                "BareInotify", "CLinux", "TreeWatching", "FileCoordination", "UbiquityContainers", "HTTPPlaces", "UbiquityStores", "StoreInspection",
+                "Contributors", "ToolProcesses", arguments, grdb, system,
             ],
             path: "Tools/Benchmarks", swiftSettings: settings),
         .executableTarget(
@@ -208,9 +213,8 @@ let package = Package(
             name: "UbiquityStoresTests",
             dependencies: [
                 "TreeWatching", "UbiquityContainers", "StoreFormat", "StoreAuthority", "StoreRecords", "StoreExchange", "StoreInspection",
-                "HTTPPlaces", "UbiquityStores", "SignedSimulation", "UbiquityTesting", "FuzzDecoders", "ToolProcesses", "Waiting", grdb, sqlite,
-                system,
-                logging,
+                "HTTPPlaces", "UbiquityStores", "Contributors", "SignedSimulation", "UbiquityTesting", "FuzzDecoders", "ToolProcesses", "Waiting",
+                grdb, sqlite, system, logging,
             ],
             exclude: ["FuzzFinds"], swiftSettings: settings),
         .testTarget(

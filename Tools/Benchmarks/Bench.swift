@@ -23,6 +23,12 @@ struct Bench: AsyncParsableCommand {
     @Option(help: ArgumentHelp("Only variants with this prefix, in suites with variants: tmpfs or disk for watching.", valueName: "prefix"))
     var variant: String?
 
+    @Option(
+        help: ArgumentHelp(
+            "The greatest number of logs, heads or contributors of a content, in the suite public; 100000 by default, and at most 1000000.",
+            valueName: "number"))
+    var size: Int?
+
     @Flag(help: "Print one JSON object a line.")
     var json = false
 
@@ -34,7 +40,7 @@ struct Bench: AsyncParsableCommand {
 
     func run() async throws {
         for suite in suites {
-            let report = Report(suite: suite, json: json, prefix: metric ?? "", variantPrefix: variant ?? "")
+            let report = Report(suite: suite, json: json, prefix: metric ?? "", variantPrefix: variant ?? "", size: size)
             try await Suites.all[suite]!.run(report)
         }
     }
@@ -43,8 +49,8 @@ struct Bench: AsyncParsableCommand {
 /// The suites, by name.
 enum Suites {
     static let all: [String: any (Suite & Sendable).Type] = [
-        "coordination": CoordinationSuite.self, "lifecycle": LifecycleSuite.self, "store": StoreSuite.self, "tools": ToolsSuite.self,
-        "watching": WatchingSuite.self,
+        "coordination": CoordinationSuite.self, "lifecycle": LifecycleSuite.self, "public": PublicSuite.self, "store": StoreSuite.self,
+        "tools": ToolsSuite.self, "watching": WatchingSuite.self,
     ]
 }
 

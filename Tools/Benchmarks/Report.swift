@@ -6,6 +6,8 @@ struct Report {
     let json: Bool
     let prefix: String
     var variantPrefix = ""
+    /// The greatest size of a content, in suites that make contents of several sizes; nil for the usual one.
+    var size: Int?
 
     /// Returns whether a variant is requested, in full or by its first characters.
     func wants(variant: String) -> Bool { variant.hasPrefix(variantPrefix) }

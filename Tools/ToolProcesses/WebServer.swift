@@ -1,17 +1,15 @@
-import Foundation
-import Glibc
-import SystemPackage
-import Testing
-import ToolProcesses
-import Waiting
+internal import Foundation
+internal import Glibc
+public import SystemPackage
+internal import Waiting
 
 /// An nginx that serves a directory on a port of this machine.
-struct WebServer {
-    let port: UInt16
+public struct WebServer: Sendable {
+    private let port: UInt16
     private let directory: FilePath
 
     /// The address of the served directory.
-    var address: String { "http://127.0.0.1:\(port)" }
+    public var address: String { "http://127.0.0.1:\(port)" }
 
     /// Runs a body with a server.
     ///
@@ -22,7 +20,7 @@ struct WebServer {
     ///   - body: uses the server.
     /// - Returns: the result of the body.
     /// - Throws: the errors of the body; ``MissingProgram``; `Overdue`.
-    static func with<Result>(
+    public static func with<Result>(
         _ root: FilePath, in directory: FilePath, rules: String = "", _ body: (WebServer) async throws -> Result
     ) async throws -> Result {
         try FileManager.default.createDirectory(atPath: directory.string, withIntermediateDirectories: true)
@@ -48,8 +46,10 @@ struct WebServer {
 
     private static let program = "/usr/sbin/nginx"
 
-    struct MissingProgram: Error, CustomStringConvertible {
-        var description: String { "nginx is missing; install the package nginx-light" }
+    /// The program is not installed.
+    public struct MissingProgram: Error, CustomStringConvertible {
+        /// The program, and the package that installs it.
+        public var description: String { "nginx is missing; install the package nginx-light" }
     }
 
     private func file(_ name: String) -> String { directory.appending(name).string }
@@ -110,7 +110,7 @@ struct WebServer {
     }
 
     /// The requests that have been answered, such as `GET /head 200 512`, and that this call has not returned before.
-    func requests(since count: Int = 0) throws -> [String] {
+    public func requests(since count: Int = 0) throws -> [String] {
         let log = try String(contentsOfFile: file("access.log"), encoding: .utf8)
         return Array(log.split(separator: "\n").map(String.init).dropFirst(count))
     }

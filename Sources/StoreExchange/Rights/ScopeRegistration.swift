@@ -1,4 +1,4 @@
-internal import Foundation
+package import Foundation
 internal import StoreAuthority
 package import StoreFormat
 internal import StoreRecords
@@ -238,7 +238,14 @@ package struct ScopeRegistration: Sendable {
         return keys(container)
     }
 
-    private static func firstStatement(
+    /// Returns the first statement of a new account, which names one device.
+    ///
+    /// - Parameters:
+    ///   - identity: the account's key.
+    ///   - device: the device's key.
+    ///   - uuid: tells the device apart from others.
+    /// - Returns: the statement, the account and the name of the device.
+    package static func firstStatement(
         _ identity: PrivateKey, _ device: PrivateKey, _ uuid: UUID
     ) -> (AccountStatement, AccountIdentifier, PeerIdentifier) {
         // The statement's hash is the account, so the statement names devices without it.

@@ -88,6 +88,11 @@ extension UbiquitousStore {
     /// - Returns: true in a store without a scope that can be written to.
     public func canDelete(_ record: ObjectID) -> Bool { canUpdate(record) }
 
+    /// Asks the store's public place for news now, as the store does from time to time.
+    ///
+    /// - Throws: `PlaceSourceError`; the errors of the exchange; `CancellationError`.
+    package func pollPlace() async throws { try await poller?.poll() }
+
     /// Returns the logs of other accounts that have no effect, or changes without effect, because their author had no right
     /// to make them.
     ///

@@ -6,6 +6,7 @@
     import StoreFormat
     import SystemPackage
     import Testing
+    import ToolProcesses
     import UbiquityContainers
     import UbiquityTesting
     import Waiting
