@@ -157,7 +157,7 @@ struct DomainRebuild {
         importer.takesKnowledge = false
         importer.parts = parts
         var missing: [PeerLog] = []
-        for peer in try StoreKnowledge.authors(db).sorted() where isAuthor(peer) {
+        for peer in try StoreKnowledge.authors(db).all.map(\.peer).sorted() where isAuthor(peer) {
             var (batch, bytes): ([ReadyLog], Int) = ([], 0)
             func join() throws {
                 missing += try refused(batch, by: importer, db).map { (peer, $0) }

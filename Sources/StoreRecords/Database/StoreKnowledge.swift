@@ -6,9 +6,13 @@ package import UbiquityContainers
 /// Reads and writes the tables of peers and of knowledge.
 package enum StoreKnowledge {
     package static func peers(_ db: Database) throws -> PeerTable {
-        var table = PeerTable()
         let rows = try RawStatement("SELECT number, name FROM ubiquity_peer", db)
         defer { rows.reset() }
+        return try table(rows)
+    }
+
+    private static func table(_ rows: RawStatement) throws -> PeerTable {
+        var table = PeerTable()
         while try rows.step() {
             if let peer = rows.text(1).flatMap({ PeerIdentifier($0) }) { table.insert(peer, as: PeerNumber(rawValue: rows.integer(0))) }
         }
@@ -18,17 +22,15 @@ package enum StoreKnowledge {
     /// Returns the peers of which a log has been taken in or published, by one look each.
     ///
     /// A reader of a public place knows the names of all contributors, and has taken in no log of theirs.
-    package static func authors(_ db: Database) throws -> [PeerIdentifier] {
+    package static func authors(_ db: Database) throws -> PeerTable {
         let rows = try RawStatement(
             """
             WITH RECURSIVE author(peer) AS (
             SELECT min(peer) FROM ubiquity_log UNION ALL SELECT (SELECT min(peer) FROM ubiquity_log l WHERE l.peer > author.peer) FROM author
-            WHERE peer IS NOT NULL) SELECT name FROM author JOIN ubiquity_peer ON number = author.peer
+            WHERE peer IS NOT NULL) SELECT number, name FROM author JOIN ubiquity_peer ON number = author.peer
             """, db)
         defer { rows.reset() }
-        var authors: [PeerIdentifier] = []
-        while try rows.step() { if let peer = rows.text(0).flatMap({ PeerIdentifier($0) }) { authors.append(peer) } }
-        return authors
+        return try table(rows)
     }
 
     /// Returns a peer's number, and assigns one if the peer has none.
@@ -212,13 +214,14 @@ package enum StoreKnowledge {
 package struct LogRegister {
     /// This store's own identifier, whose sealed logs count as known.
     package let own: PeerIdentifier
+    /// The peers of which any log is known.
     let peers: PeerTable
     private let db: Database
 
     package init(own: PeerIdentifier, _ db: Database) throws {
         self.own = own
         self.db = db
-        peers = try StoreKnowledge.peers(db)
+        peers = try StoreKnowledge.authors(db)
     }
 
     /// Returns whether a log has been taken in, published or sealed.
