@@ -151,7 +151,7 @@ let package = Package(
             swiftSettings: settings),
         // As an app has it that is no part of this package: without our settings.
         .executableTarget(name: "groceries", dependencies: ["Ubiquity", grdb], path: "Examples/Tutorial"),
-        .executableTarget(name: "scores", dependencies: ["Ubiquity", grdb], path: "Examples/HighScores"),
+        .executableTarget(name: "scores", dependencies: ["Ubiquity", arguments, grdb, signals], path: "Examples/Scores"),
         .executableTarget(
             name: "ubiquity-demo", dependencies: ["ToolProcesses", arguments, system], path: "Tools/Demo", swiftSettings: settings),
         // Peers with signed statements, without files: the rules of StoreAuthority against random attackers.

@@ -48,7 +48,8 @@ struct PublicToolTests {
         }
         var game = Game(directory: directory, identifier: "")
         let identifier = try await game.expect(
-            "ubcontrol", ["public", "create", "--at", game.place.string, "--table", "score=creator:player"], as: "ann")
+            "ubcontrol", ["public", "create", "--at", game.place.string, "--table", "score=creator:player", "--table", "template=role:editor"],
+            as: "ann")
         game = Game(directory: directory, identifier: identifier)
         try await body(game)
     }
