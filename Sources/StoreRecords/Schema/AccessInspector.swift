@@ -86,10 +86,10 @@ struct AccessInspector {
         if ColumnAffinity(type) != .text {
             found.append("Column “\(column)” of “\(shape.name)” names the creator and has the type \(type): an account's identifier is TEXT.")
         }
-        if place > 0, try !hasIndex(beginningWith: column, shape) {
+        if place > 0, try !CreatorIndex(table: shape.name, creator: column).exists(db) {
             let rest = shape.keyColumns.filter { $0 != column }.joined(separator: ", ")
             found.append(
-                "No index of “\(shape.name)” begins with the creator “\(column)”, by which an account's records are found: declare PRIMARY KEY (\(column), \(rest)), or CREATE INDEX … ON \(shape.name) (\(column))."
+                "No index of “\(shape.name)” begins with the creator “\(column)”, by which an account's records are found: declare PRIMARY KEY (\(column), \(rest)), or let a migration call createMissingIndexes(_:) of the SyncedTable, which does CREATE INDEX … ON \(shape.name) (\(column))."
             )
         }
         for unique in shape.uniques
@@ -99,16 +99,6 @@ struct AccessInspector {
                 "The uniqueness rule (\(names)) of “\(shape.name)” does not contain the creator “\(column)” as it is, so that a record of one account could replace or change that of another: write (\(column), \(names))."
             )
         }
-    }
-
-    /// Returns whether an index of all rows has a column first.
-    private func hasIndex(beginningWith column: String, _ shape: TableShape) throws -> Bool {
-        try Bool.fetchOne(
-            db,
-            sql: """
-                SELECT EXISTS (SELECT 1 FROM pragma_index_list(?) AS list JOIN pragma_index_xinfo(list.name) AS term
-                WHERE NOT list.partial AND term.seqno = 0 AND term.name = ? AND term.coll = 'BINARY')
-                """, arguments: [shape.name, column])!
     }
 
     // MARK: Triggers of the app

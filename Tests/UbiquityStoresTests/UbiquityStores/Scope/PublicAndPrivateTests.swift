@@ -20,7 +20,7 @@ struct PublicAndPrivateTests {
             now: { device.clock.now })
     }
 
-    @Test("P-02: a private store attaches the public one, one query joins both, and each syncs by itself")
+    @Test("S-154, P-02: a private store attaches the public one, one query joins both, and each syncs by itself")
     func joined() async throws {
         try await PublicWorld.with { world in
             let (ann, bob) = (try world.player("ann"), try world.player("bob"))
@@ -47,6 +47,47 @@ struct PublicAndPrivateTests {
                 for store in [notes, plain] { try await store.close() }
             }
             for store in [scores, other] { try await store.close() }
+        }
+    }
+
+    @Test("S-154, S-156: signed out, private records are unavailable while public ones are read; signed in, their one owner has them in full")
+    func owner() async throws {
+        try await PublicWorld.with { world in
+            let ann = try world.player("ann")
+            let scores = try await ann.open()
+            try await scores.settled()
+            try await scores.execute("INSERT INTO score VALUES ('\(ann.name)', 'a', 7)")
+            try await scores.settled()
+            let reader = try await world.reader("reader").open()
+            try await reader.settled()
+            try await withDevices(1) { devices, root in
+                let device = devices[0]
+                var options = UbiquitousStore.Options(contentName: "Notes", exchangesAutomatically: false)
+                options.attachedDatabases = [.store("game", at: world.directory.appending("reader/Game.sqlite"))]
+                let notes = try await Self.open(device, options)
+                try await notes.settled()
+                func texts() async throws -> [[String]] { try await notes.rows("SELECT text FROM note ORDER BY id") }
+                func points() async throws -> [[String]] { try await notes.rows("SELECT quote(points) FROM game.score") }
+                for id in ["a", "b"] { try await notes.execute("INSERT INTO note VALUES ('\(id)', 'p', '\(id) of alice')") }
+                try await notes.settled()
+                for account in [nil, "bob"] {
+                    if let account { try device.home.signIn(AccountName(account), containers: root) } else { try device.home.signOut() }
+                    try await notes.settled()
+                    #expect(try await texts() == [])
+                    #expect(try await points() == [["7"]])
+                    #expect(try await reader.game == [score(ann, "a", 7)])
+                }
+                try device.home.signIn(AccountName("alice"), containers: root)
+                try await notes.settled()
+                #expect(try await texts() == [["a of alice"], ["b of alice"]])
+                try await notes.execute("UPDATE note SET text = 'changed' WHERE id = 'a'; DELETE FROM note WHERE id = 'b'")
+                try await notes.execute("INSERT INTO note VALUES ('c', 'p', 'new')")
+                try await notes.settled()
+                #expect(try await texts() == [["changed"], ["new"]])
+                #expect(try await points() == [["7"]])
+                try await notes.close()
+            }
+            for store in [scores, reader] { try await store.close() }
         }
     }
 

@@ -14,7 +14,7 @@ struct PublicStoreTests {
         "INSERT INTO score VALUES ('\(device.name)', '\(id)', \(points))"
     }
 
-    @Test("P-03: signed out, the rows of all accounts are read, and an insert is refused; the store leaves nothing in the container")
+    @Test("S-155, P-03: signed out, the rows of all accounts are read, and an insert is refused; the store leaves nothing in the container")
     func signedOut() async throws {
         try await PublicWorld.with { world in
             let ann = try world.player("ann")
@@ -60,7 +60,7 @@ struct PublicStoreTests {
         }
     }
 
-    @Test("P-06: two accounts create one id, and every device has two records; each account changes its own")
+    @Test("S-160, P-06: two accounts create one id, and every device has two records; each account, and nobody else, changes and deletes its own")
     func twoAccounts() async throws {
         try await PublicWorld.with { world in
             let (ann, bob) = (try world.player("ann"), try world.player("bob"))
@@ -80,11 +80,18 @@ struct PublicStoreTests {
             #expect(try await first.game == [score(ann, "best", 1), score(bob, "best", 9)].sorted())
             let own = ObjectID(table: "score", key: [WriteRights.value(of: ann.account!), .text(Array("best".utf8)[...])])
             #expect(first.canUpdate(own) && first.canDelete(own) && !second.canUpdate(own) && !second.canDelete(own))
-            for store in [first, second] { try await store.close() }
+            // Neither the owner of the container, who holds all roles, nor a reader may.
+            let others = [try await world.owner.open(), try await world.reader("reader").open()]
+            for other in others {
+                try await other.settled()
+                #expect(!other.canUpdate(own) && !other.canDelete(own))
+                await #expect(throws: DatabaseError.self) { try await other.execute("DELETE FROM score") }
+            }
+            for store in [first, second] + others { try await store.close() }
         }
     }
 
-    @Test("P-05: a foreign edit, a foreign deletion and a change of a curated table, validly signed, have no effect anywhere, and are listed")
+    @Test("S-157, P-05: a foreign edit, a foreign deletion and a change of a curated table, validly signed, have no effect anywhere, and are listed")
     func foreignChanges() async throws {
         try await PublicWorld.with { world in
             let (ann, eve) = (try world.player("ann"), try world.player("eve"))
