@@ -4,8 +4,10 @@ internal import StoreFormat
 struct AdmissionRegister: Sendable {
     private var admittances: [AccountIdentifier: [StatementIdentifier: Signed<Admittance>]] = [:]
 
-    /// All admittances, in the order of their hashes.
-    var all: [Signed<Admittance>] { admittances.values.flatMap(\.values).sorted { $0.id < $1.id } }
+    /// All admittances.
+    var all: [Signed<Admittance>] { admittances.values.flatMap(\.values) }
+
+    func contains(_ admittance: Signed<Admittance>) -> Bool { admittances[admittance.value.account]?[admittance.id] != nil }
 
     mutating func insert(_ admittance: Signed<Admittance>) { admittances[admittance.value.account, default: [:]][admittance.id] = admittance }
 

@@ -11,6 +11,9 @@ extension Authority {
         return hashes
     }
 
+    /// The accounts whose records went when the admission was closed.
+    package var shutAccounts: Set<AccountIdentifier> { emptied }
+
     /// The accepted policies.
     package var acceptedPolicies: [Signed<Policy>] { policies.policies.keys.sorted().compactMap(policies.accepted) }
 

@@ -1,29 +1,75 @@
 internal import StoreFormat
 internal import UbiquityContainers
 
+/// What a store has to save of an authority that has changed.
+package struct AuthorityChange: Sendable {
+    /// A statement, or the fact that one is in effect or a baseline has been here.
+    package struct Entry: Sendable {
+        /// Names the entry among all of an authority.
+        package var key: [UInt8]
+        package var bytes: [UInt8]
+    }
+
+    /// The new entries, in the order of their keys.
+    package var added: [Entry] = []
+    /// The keys of the entries that are no longer true.
+    package var removed: [[UInt8]] = []
+
+    fileprivate mutating func add<Element: Hashable>(
+        _ field: Int, _ elements: Set<Element>, since former: Set<Element>, key: (Element) -> [UInt8], bytes: (Element) -> [UInt8]
+    ) {
+        added += elements.subtracting(former).map { Entry(field, key($0), bytes($0)) }
+        removed += former.subtracting(elements).map { Entry.key(field, key($0)) }
+    }
+}
+
+extension AuthorityChange.Entry {
+    fileprivate init(_ field: Int, _ key: [UInt8], _ payload: [UInt8]) {
+        var writer = WireWriter(reserving: payload.count + 8)
+        writer.field(field, bytes: payload)
+        (self.key, bytes) = (Self.key(field, key), writer.bytes)
+    }
+
+    fileprivate static func key(_ field: Int, _ key: [UInt8]) -> [UInt8] { [UInt8(field)] + key }
+}
+
 extension Authority {
     private enum Field { static let container = 1, statement = 2, inEffect = 3, baseline = 4, emptied = 5 }
 
-    /// The authority as bytes, for the store to keep.
+    /// The authority as bytes: all its entries.
+    package var saved: [UInt8] { change(since: nil).added.flatMap(\.bytes) }
+
+    /// Returns what a store has to save.
     ///
-    /// The store saves them in the transaction that performs an enactment's rebuilds. A statement that is in effect stays
-    /// so although its base may be gone, so that this cannot be computed again from the files.
-    package var saved: [UInt8] {
-        var writer = WireWriter(reserving: 4096)
-        writer.field(Field.container, bytes: container.hash.bytes)
-        for statement in statements { writer.field(Field.statement, bytes: statement.saved) }
-        for id in (accounts.inEffect.values + [policies.inEffect].compactMap { $0 }).sorted() { writer.field(Field.inEffect, bytes: id.hash.bytes) }
-        for baseline in baselines.sorted() { writer.field(Field.baseline, bytes: baseline.saved) }
-        for account in emptied.sorted() { writer.field(Field.emptied, bytes: account.hash.bytes) }
-        return writer.bytes
+    /// The store saves it in the transaction that performs an enactment's rebuilds. A statement that is in effect stays
+    /// so although its base may be gone, so that this cannot be computed again from the files. The cost of saving depends
+    /// on what has changed, because a public container can have a statement of each of many thousand accounts.
+    ///
+    /// - Parameter former: the authority as it was saved last; nil to save it whole.
+    /// - Returns: the change.
+    package func change(since former: Authority?) -> AuthorityChange {
+        var change = AuthorityChange()
+        if former == nil { change.added.append(.init(Field.container, [], container.hash.bytes)) }
+        change.added += statements(since: former).map { .init(Field.statement, $0.id.hash.bytes, $0.saved) }
+        change.add(Field.inEffect, inEffect, since: former?.inEffect ?? [], key: \.hash.bytes, bytes: \.hash.bytes)
+        change.add(Field.baseline, baselines, since: former?.baselines ?? [], key: \.saved, bytes: \.saved)
+        change.add(Field.emptied, emptied, since: former?.emptied ?? [], key: \.hash.bytes, bytes: \.hash.bytes)
+        change.added.sort { $0.key.lexicographicallyPrecedes($1.key) }
+        return change
     }
 
-    /// All statements, in the order of their hashes.
-    private var statements: [Statement] {
-        var all = accounts.statements.values.map(Statement.account) + accounts.enrolments.values.map(Statement.enrolment)
-        all += policies.policies.values.map(Statement.policy) + admission.all.map(Statement.admittance)
-        all += warrants.values.flatMap(\.values).map(Statement.warrant)
-        return all.sorted { $0.id < $1.id }
+    private var inEffect: Set<StatementIdentifier> { Set(accounts.inEffect.values).union(policies.inEffect.map { [$0] } ?? []) }
+
+    /// Returns the statements that another authority does not have.
+    private func statements(since former: Authority?) -> [Statement] {
+        var new = accounts.statements.values.filter { former?.accounts.statements[$0.id] == nil }.map(Statement.account)
+        new += accounts.enrolments.values.filter { former?.accounts.enrolments[$0.id] == nil }.map(Statement.enrolment)
+        new += policies.policies.values.filter { former?.policies.policies[$0.id] == nil }.map(Statement.policy)
+        new += admission.all.filter { former?.admission.contains($0) != true }.map(Statement.admittance)
+        for (baseline, signed) in warrants {
+            new += signed.values.filter { former?.warrants[baseline]?[$0.id] == nil }.map(Statement.warrant)
+        }
+        return new
     }
 
     /// Reads an authority that was saved.

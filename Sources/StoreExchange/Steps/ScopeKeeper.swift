@@ -199,7 +199,7 @@ struct ScopeKeeper {
             // What has been written until now was written under the rights until now.
             try context.sealer.seal(db)
             let kept = try saves.setAside(db)
-            try ScopeState.save(authority: authority.saved, db)
+            try save(authority, since: content, db)
             try write(rights(by: authority, content.state), authority, content.state, db)
             guard !enactment.rebuilds.isEmpty else { return (kept, DomainRebuild.Outcome()) }
             let outcome = try rebuild.run(enactment.rebuilds, headers, db)
@@ -221,6 +221,13 @@ struct ScopeKeeper {
         }
         if let kept { context.post(.didRejectSaves(kept)) }
         tell(rights(by: authority, content.state))
+    }
+
+    /// Saves the statements: those that have changed, unless another process has saved others.
+    private func save(_ authority: Authority, since content: KnownContent, _ db: Database) throws {
+        let isCurrent = try ScopeState.entriesGeneration(db).map { $0 == content.authorityGeneration } ?? false
+        let change = authority.change(since: isCurrent ? content.authority : nil)
+        try ScopeState.save(added: change.added.lazy.map { ($0.key, $0.bytes) }, removed: change.removed, isWhole: !isCurrent, db)
     }
 
     /// Rebuilds all domains from their bases and from the logs in the content.

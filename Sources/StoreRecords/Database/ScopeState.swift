@@ -22,14 +22,19 @@ package struct ScopeState: Hashable, Sendable {
     }
 
     static let statements = [
-        // `authority`: the verified statements, and which are in effect. What has been in effect cannot be taken back by
-        // removing a file.
+        // `authority`: what an earlier version saved in place of `ubiquity_statement`; NULL since the next save.
         "CREATE TABLE ubiquity_scope (container BLOB NOT NULL, policy BLOB, certificate BLOB, clock INTEGER NOT NULL, authority BLOB, generation INTEGER NOT NULL)",
+        statementTable,
         // The logs that the base of a domain holds: the last one of each branch, by the domain's account, empty for the roles.
         "CREATE TABLE ubiquity_held (account BLOB NOT NULL, peer TEXT NOT NULL, sequence INTEGER NOT NULL, hash BLOB NOT NULL, PRIMARY KEY (account, peer, sequence, hash)) WITHOUT ROWID",
         RejectedLog.statement,
         ScopeRequest.statement,
     ]
+
+    /// The verified statements, and which are in effect: the entries of an `Authority`.
+    ///
+    /// What has been in effect cannot be taken back by removing a file.
+    static let statementTable = "CREATE TABLE IF NOT EXISTS ubiquity_statement (key BLOB PRIMARY KEY, entry BLOB NOT NULL) WITHOUT ROWID"
 
     /// Creates the tables of a store in a container with a scope.
     package static func create(_ container: ScopeIdentifier, _ db: Database) throws {
@@ -75,11 +80,17 @@ package struct ScopeState: Hashable, Sendable {
 }
 
 extension ScopeState {
-    /// Returns the saved statements, as `Authority.saved` makes them; nil before the first.
+    /// Returns the saved statements, as `Authority(saved:)` reads them; nil before the first.
     package static func authority(_ db: Database) throws -> (bytes: [UInt8], generation: Int64)? {
-        let row = try RawStatement("SELECT authority, generation FROM ubiquity_scope WHERE authority IS NOT NULL", db)
+        let row = try RawStatement("SELECT authority, generation FROM ubiquity_scope", db)
         defer { row.reset() }
-        return try row.step() ? (Array(row.bytes(0)), row.integer(1)) : nil
+        guard try row.step(), case let generation = row.integer(1), generation > 0 else { return nil }
+        if !row.isNull(0) { return (Array(row.bytes(0)), generation) }
+        var bytes: [UInt8] = []
+        let entries = try RawStatement("SELECT entry FROM ubiquity_statement ORDER BY key", db)
+        defer { entries.reset() }
+        while try entries.step() { bytes += entries.bytes(0) }
+        return (bytes, generation)
     }
 
     /// Returns the number of times that the statements have been saved.
@@ -89,9 +100,36 @@ extension ScopeState {
         return try row.step() ? row.integer(0) : 0
     }
 
-    /// Saves the statements.
-    package static func save(authority: [UInt8], _ db: Database) throws {
-        try db.cachedStatement(sql: "UPDATE ubiquity_scope SET authority = ?, generation = generation + 1").execute(arguments: [Data(authority)])
+    /// Returns the number of times that the statements had been saved when their entries were last written; nil if there
+    /// are none, as in a file of an earlier version.
+    package static func entriesGeneration(_ db: Database) throws -> Int64? {
+        try Int64.fetchOne(db, sql: "SELECT generation FROM ubiquity_scope WHERE generation > 0 AND authority IS NULL")
+    }
+
+    /// Saves changed statements.
+    ///
+    /// - Parameters:
+    ///   - added: the new entries of the authority, each with its key.
+    ///   - removed: the keys of entries that go.
+    ///   - isWhole: whether the new entries are all.
+    ///   - db: the store, in a transaction.
+    /// - Throws: GRDB's errors.
+    package static func save(
+        added: some Sequence<(key: [UInt8], entry: [UInt8])>, removed: some Sequence<[UInt8]>, isWhole: Bool, _ db: Database
+    ) throws {
+        if isWhole { try db.execute(sql: "DELETE FROM ubiquity_statement") }
+        let remove = try RawStatement("DELETE FROM ubiquity_statement WHERE key = ?", db)
+        for key in removed {
+            remove.bind(1, key)
+            try remove.run()
+        }
+        let add = try RawStatement("INSERT INTO ubiquity_statement VALUES (?,?) ON CONFLICT DO UPDATE SET entry = excluded.entry", db)
+        for (key, entry) in added {
+            add.bind(1, key)
+            add.bind(2, entry)
+            try add.run()
+        }
+        try db.cachedStatement(sql: "UPDATE ubiquity_scope SET authority = NULL, generation = generation + 1").execute()
     }
 
     /// Returns the logs that the bases of the domains hold.

@@ -20,7 +20,7 @@ enum StoreInstaller {
             guard let known = try known(shape, db), try !isRenumbered(known, db), try hasTriggers(known, db) else { return nil }
             numbered.append(known)
         }
-        if shapes.contains(where: { $0.access != nil }), try !AuthorityRow.exists(db) { return nil }
+        if shapes.contains(where: { $0.access != nil }), try !AuthorityRow.exists(db) || !db.tableExists("ubiquity_statement") { return nil }
         for shape in numbered { try RelationTables(shape: shape).checkStillRelated(among: numbered, db) }
         return try isReadOnly || StoreDeclarations.areCurrent(numbered, db) ? numbered : nil
     }
@@ -38,7 +38,8 @@ enum StoreInstaller {
     static func install(_ shapes: [TableShape], isMigrated: Bool = false, _ db: Database) throws -> [TableShape] {
         var mayHaveMissed = isMigrated
         if shapes.contains(where: { $0.access != nil }) {
-            for statement in AuthorityRow.statements + [RecordLimit.statement] + PlaceState.statements { try db.execute(sql: statement) }
+            let statements = AuthorityRow.statements + [RecordLimit.statement, ScopeState.statementTable] + PlaceState.statements
+            for statement in statements { try db.execute(sql: statement) }
         }
         let numbered = try shapes.map { shape in
             if let known = try known(shape, db) {
