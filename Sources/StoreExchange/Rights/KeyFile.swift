@@ -44,7 +44,7 @@ package enum KeyFile {
             try FileManager.default.createDirectory(
                 atPath: directory.string, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
             let descriptor = try FileDescriptor.open(
-                draft, .writeOnly, options: [.create, .exclusiveCreate, .noFollow], permissions: [.ownerRead, .ownerWrite])
+                draft, .writeOnly, options: [.create, .exclusiveCreate, .noFollow, .closeOnExec], permissions: [.ownerRead, .ownerWrite])
             try descriptor.closeAfter {
                 try descriptor.writeAll(bytes)
                 guard fsync(descriptor.rawValue) == 0 else { throw Errno(rawValue: errno) }

@@ -79,7 +79,7 @@ package final class StoreLock {
     /// Every exchange takes a lock, so most calls need no write.
     private static func name(_ file: FilePath) throws {
         let number = Array("\(getpid())\n".utf8)
-        let descriptor = try FileDescriptor.open(file, .readWrite)
+        let descriptor = try FileDescriptor.open(file, .readWrite, options: .closeOnExec)
         try descriptor.closeAfter {
             let there = try [UInt8](unsafeUninitializedCapacity: 32) { buffer, count in count = try descriptor.read(into: .init(buffer)) }
             guard there != number else { return }
@@ -95,7 +95,7 @@ package final class StoreLock {
 
     /// Returns the holder of a lock for a message: “ (process 123)”, or an empty string.
     package static func holder(of file: FilePath) -> String {
-        guard let text = FileManager.default.contents(atPath: file.string),
+        guard let text = try? LinuxFileLayer().read(file, limit: 32),
             let number = Int32(String(decoding: text, as: UTF8.self).trimmingCharacters(in: .newlines))
         else { return "" }
         return " (process \(number))"
