@@ -72,9 +72,8 @@ package struct BaselineJoiner {
     private func join(_ header: BaselineHeader, isRebuilding: Bool, _ transaction: ImportTransaction) throws {
         let db = transaction.db
         precondition(gate == nil || !isCopied, "the records of a copied baseline pass no gate")
-        let numbers = try enterPeers(header, db)
-        let peers = try StoreKnowledge.peers(db)
-        transaction.peers = peers
+        let numbers = try enterPeers(header, &transaction.peers, db)
+        let peers = transaction.peers
         try transaction.conflicts.begin(header, attachedAs: schema, peers: peers)
         let isOlder = LogTableMapping.isOlder(header.schema, than: migrations)
         let mapped = header.tables.compactMap { table -> (table: BaselineHeader.Table, mapping: LogTableMapping)? in
@@ -117,13 +116,16 @@ package struct BaselineJoiner {
     }
 
     /// Gives the peers of the baseline numbers in this store.
-    private func enterPeers(_ header: BaselineHeader, _ db: Database) throws -> PeerNumbers {
-        var peers = try StoreKnowledge.peers(db)
+    ///
+    /// A public place has a peer for each contributor, so `peers` is not read again.
+    private func enterPeers(_ header: BaselineHeader, _ peers: inout PeerTable, _ db: Database) throws -> PeerNumbers {
         // In a store without peers, the numbers of the baseline stay.
         if peers.all.isEmpty {
             let insert = try db.cachedStatement(sql: "INSERT INTO ubiquity_peer VALUES (?,?)")
-            for (number, peer) in header.peers { try insert.execute(arguments: [number, peer.description]) }
-            peers = try StoreKnowledge.peers(db)
+            for (number, peer) in header.peers {
+                try insert.execute(arguments: [number, peer.description])
+                peers.insert(peer, as: PeerNumber(rawValue: number))
+            }
         }
         return PeerNumbers(
             try header.peers.mapValues { try StoreKnowledge.number(of: $0, in: &peers, db).rawValue })

@@ -40,6 +40,31 @@ struct OwnedRows {
         return try statement.step() ? statement.integer(0) : 0
     }
 
+    /// Enters the bounds of all accounts, of which none is known.
+    func enterBounds(_ db: Database) throws {
+        try db.execute(
+            sql: """
+                INSERT INTO ubiquity_population SELECT ?, o, count(*) FROM (SELECT \(columns[place]) AS o FROM \(shape.name.quotedIdentifier)
+                UNION ALL SELECT k\(place) FROM \(shape.asideTable)) GROUP BY o
+                """, arguments: [shape.number])
+    }
+
+    /// Returns the accounts whose bound exceeds a number.
+    func accounts(withBoundAbove number: Int64, _ db: Database) throws -> [RecordValue] {
+        let statement = try RawStatement("SELECT account FROM ubiquity_population WHERE number = ?1 AND records > ?2", db)
+        statement.bind(1, shape.number)
+        statement.bind(2, number)
+        defer { statement.reset() }
+        var found: [RecordValue] = []
+        while try statement.step() { found.append(statement.value(0).detached) }
+        return found
+    }
+
+    /// Marks all records that are kept aside.
+    func markAsides(_ db: Database) throws {
+        try db.execute(sql: "INSERT OR IGNORE INTO \(shape.unresolvedTable) SELECT \(shape.ownKeyColumns) FROM \(shape.asideTable)")
+    }
+
     /// Counts the living records of an account.
     func count(_ account: RecordValue, _ db: Database) throws -> Int64 {
         let statement = try RawStatement("SELECT count(*) FROM \(living)", db)

@@ -74,7 +74,8 @@ package final class RecordLimit {
         endRun()
         guard !begun.isEmpty || !ended.isEmpty else { return }
         try Overlay.mark(begunBy: begun.keys.map { (shapes[$0.table], $0.account) }, db)
-        for owner in Set(begun.keys).union(ended) {
+        let counted = try Set(begun.keys.map(\.table)).filter(countAtOnce)
+        for owner in Set(begun.keys).union(ended) where !counted.contains(owner.table) {
             if let new = begun[owner] {
                 if try raise(by: new, of: owner) { continue }
             } else if let bound = try bound(of: owner), bound <= (try most) {
@@ -83,6 +84,22 @@ package final class RecordLimit {
             try count(owner)
         }
         (begun, ended, last) = ([:], [], [:])
+    }
+
+    /// The number of accounts from which on their records are counted in one pass.
+    private static let many = 64
+
+    /// Counts the records of all accounts in a table in one pass, and returns whether it has: if many accounts' records have
+    /// begun and no bound is known, as in a table that has just been filled.
+    private func countAtOnce(_ table: Int) throws -> Bool {
+        let shape = shapes[table]
+        guard begun.keys.count(where: { $0.table == table }) >= Self.many, let rows = OwnedRows(shape),
+            try !Bool.fetchOne(db, sql: "SELECT EXISTS (SELECT 1 FROM ubiquity_population WHERE number = ?)", arguments: [shape.number])!
+        else { return false }
+        try rows.enterBounds(db)
+        for account in try rows.accounts(withBoundAbove: most, db) { try count(Owner(table: table, account: account)) }
+        try rows.markAsides(db)
+        return true
     }
 
     private func count(_ owner: Owner) throws {
