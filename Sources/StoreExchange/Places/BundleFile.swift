@@ -78,3 +78,17 @@ package enum BundleFile {
         while let piece = try handle.read(upToCount: BundleWriter.pieceSize), !piece.isEmpty { try body([UInt8](piece)) }
     }
 }
+
+extension PlaceFiles {
+    /// Reads a bundle that has been fetched; one that is not whole is removed, to be fetched again.
+    ///
+    /// - Throws: the errors of ``BundleFile/read(_:_:_:)``.
+    func read(_ path: PublishedPath, _ file: PublishedFile, by files: any FileLayer, _ body: (BundleEntry) throws -> Void) throws {
+        do {
+            try BundleFile.read(self.path(path), file.hash, body)
+        } catch let fault as LogFault {
+            if (try? ContentHash(ofFile: self.path(path))) != file.hash { try? files.remove(self.path(path)) }
+            throw fault
+        }
+    }
+}

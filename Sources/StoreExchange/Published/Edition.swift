@@ -28,6 +28,8 @@ struct Edition {
     private var statements: [ContentHash] = []
     /// The bases that have changed, by account; empty for the roles.
     private var bases: [String: BaselineID?] = [:]
+    /// The accounts whose records are gone with this head because the admission was closed, or are back.
+    private var shut: [String: Bool] = [:]
     /// Whether a log is gone from the content, so that only a snapshot has its effect.
     private var isIncomplete = false
     /// Whether nothing is published yet, so that the snapshots hold everything.
@@ -60,7 +62,7 @@ struct Edition {
         }
         try enter(head)
         try place(head)
-        try removeOld(head)
+        if head.floor > last?.value.floor ?? 0 || head.floor == number { PlaceCleaner(publisher: publisher).removeOld(keeping: head) }
         var edition = PublishedEdition(head)
         (edition.isNew, edition.logs, edition.statements, edition.snapshots) = (true, logs.count, statements.count, snapshots)
         return edition
@@ -68,7 +70,7 @@ struct Edition {
 
     /// Returns whether anything is to be published: changes, or the time.
     private func isNews(after last: PublishedHead) -> Bool {
-        if !logs.isEmpty || !statements.isEmpty || !bases.isEmpty { return true }
+        if !logs.isEmpty || !statements.isEmpty || !bases.isEmpty || !shut.isEmpty { return true }
         if last.policy != source.policy.id || last.certificate != source.certificate || last.epoch != epoch { return true }
         // A head is renewed in the second half of its time.
         if milliseconds > last.made + (last.expires - last.made) / 2 { return true }
@@ -92,6 +94,7 @@ struct Edition {
         statements.sort()
         try collectLogs()
         try collectBases(told)
+        try collectShut()
         for (peer, _) in logs { if let account = AccountIdentifier(peer.account) { told.insert(account) } }
         let heads = known.merging(statements.map { ($0, number) }) { first, _ in first }
         // The statements of the accounts with roles are in the file of policies.
@@ -131,7 +134,7 @@ struct Edition {
         let changed = source.counts.filter { known[$0.key] != $0.value }.keys.compactMap { PeerIdentifier($0) }.sorted()
         guard !changed.isEmpty else { return }
         var found: [(peer: PeerIdentifier, name: LogFileName)] = []
-        let logs = try publisher.read { db in try changed.map { ($0, try StoreKnowledge.logs(of: $0, db)) } }
+        let logs = try source.moment.read { db in try changed.map { ($0, try StoreKnowledge.logs(of: $0, db)) } }
         for (peer, names) in logs {
             let published = try record.read { db in try PublisherRecord.logs(of: peer, db) }
             for name in names where !published.contains(name) { found.append((peer, name)) }
@@ -191,7 +194,11 @@ struct Edition {
 
     private func copy(_ file: FilePath, to path: PublishedPath) throws -> Int64 {
         let size = try files.size(of: file)
-        guard !place.has(path, PublishedFile(hash: ContentHash(of: []), size: size)) else { return size }
+        guard !place.has(path, PublishedFile(hash: ContentHash(of: []), size: size)) else {
+            // It is needed as long as the bundle that names it now.
+            try? FileManager.default.setAttributes([.modificationDate: publisher.now()], ofItemAtPath: place.path(path).string)
+            return size
+        }
         let draft = try place.draft()
         try FileManager.default.copyItem(atPath: file.string, toPath: draft.string)
         try place.place(draft, at: path)
@@ -211,7 +218,7 @@ struct Edition {
             guard let base, !isFirst else { continue }
             let reader = BaselineReader(layout: layout, contentName: publisher.contentName, epoch: epoch)
             let header = try reader.header(of: base, clock: .latest)
-            let joined = try publisher.read { db in
+            let joined = try source.moment.read { db in
                 try StoreKnowledge.peers(db).all.map(\.peer).filter { peer in
                     guard let account = AccountIdentifier(peer.account) else { return false }
                     if case .slice(let owner) = domain { return owner == account }
@@ -222,6 +229,18 @@ struct Edition {
             let again = try reader.lacking(joined, base, header).map { PeerLog(peer: $0.peer, name: LogFileName($0.position)) }
             try take(again.filter { !new.contains($0) }.map { ($0.peer, $0.name) })
         }
+    }
+
+    /// Finds out which accounts are shut out, or admitted again.
+    ///
+    /// A reader that began with snapshots does not know the accounts whose records it has, and the logs of one that is
+    /// admitted again are in bundles of long ago. So readers begin with new snapshots.
+    private mutating func collectShut() throws {
+        let former = try record.read { db in try PublisherRecord.shutAccounts(db) }
+        let present = Set(source.authority.shutAccounts.map(\.description))
+        for account in present.subtracting(former) { shut[account] = true }
+        for account in former.subtracting(present) { shut[account] = false }
+        if !shut.isEmpty { isIncomplete = true }
     }
 
     private struct PeerLog: Hashable {
@@ -281,6 +300,7 @@ struct Edition {
             for statement in statements { try PublisherRecord.enter(statement, head: number, db) }
             for (peer, name) in logs { try PublisherRecord.enter(name, of: peer, head: number, db) }
             for (account, base) in bases { try PublisherRecord.enter(base: base?.name.description, of: account, head: number, db) }
+            for (account, isShut) in shut { try PublisherRecord.enter(shut: isShut, account, head: number, db) }
             try db.execute(sql: "INSERT INTO head VALUES (?,?,?)", arguments: [number, Data(draft.hash.bytes), head.made])
         }
         Waypoint.placeEntered.pass()
@@ -320,10 +340,11 @@ struct Edition {
             if !bases.isEmpty || !based.isEmpty { return true }
             return touched.contains(.table(shape.name)) || shape.formerNames.contains { touched.contains(.table($0)) }
         }
+        let writer = SnapshotWriter(publisher: publisher, moment: source.moment, number: number)
         var written: Set<String> = []
         for shape in publisher.shapes where shape.access != nil {
             var table = PublishedHead.Table()
-            table.records = try publisher.read { db in
+            table.records = try source.moment.read { db in
                 try Int64.fetchOne(db, sql: "SELECT count(*) FROM main.\(shape.clockTable)")!
             }
             let isSplit = shape.ownerPlace != nil && table.records > publisher.options.recordsInOnePart
@@ -333,7 +354,7 @@ struct Edition {
                     table.parts[digit] = part
                     continue
                 }
-                table.parts[digit] = try snapshot(TablePart(shape, digit: digit, among: publisher.shapes))
+                table.parts[digit] = try writer.write(TablePart(shape, digit: digit, among: publisher.shapes))
                 written.insert(shape.name)
             }
             head.tables[shape.name] = table
@@ -364,29 +385,6 @@ struct Edition {
         return milliseconds - made >= Int64(publisher.options.snapshotAge / .milliseconds(1))
     }
 
-    private func snapshot(_ part: TablePart) throws -> PublishedHead.Snapshot {
-        let draft = try place.draft()
-        var writer = BaselineWriter(store: publisher.store, shapes: publisher.shapes, schemaVersion: "", now: publisher.now())
-        writer.part = part
-        writer.clock = { _ in .latest }
-        writer.holds = { _ in false }
-        writer.tellsDeaths = false
-        guard try writer.write(to: draft, sequence: number) != nil else {
-            throw UbiquitousStoreError(
-                .suspended, "\(publisher.store) holds saves that it has not published; let its app publish them, then try again.",
-                path: publisher.store)
-        }
-        let records = PublishedFile(hash: try ContentHash(ofFile: draft), size: try files.size(of: draft))
-        try place.place(draft, at: .snapshot(table: part.shape.name, digit: part.digit, number, records.hash))
-        let deaths = try publisher.read { db in try part.deaths(db) }.encoded
-        guard !deaths.isEmpty else { return PublishedHead.Snapshot(written: number, records: records) }
-        let file = try place.draft()
-        try files.writeNew(file, deaths)
-        let hash = ContentHash(of: deaths)
-        try place.place(file, at: .deaths(table: part.shape.name, digit: part.digit, number, hash))
-        return PublishedHead.Snapshot(written: number, records: records, deaths: PublishedFile(hash: hash, size: Int64(deaths.count)))
-    }
-
     // MARK: What is old
 
     /// Returns the last head that no reader needs a bundle of.
@@ -394,24 +392,6 @@ struct Edition {
         let limit = milliseconds - Int64(publisher.options.retention / .milliseconds(1))
         let old = try record.read { db in try Int64.fetchOne(db, sql: "SELECT max(number) FROM head WHERE made < ?", arguments: [limit]) }
         return max(last?.value.floor ?? 0, min(old ?? 0, head.snapshot))
-    }
-
-    /// Removes files that no head names that is younger than the retention.
-    private func removeOld(_ head: PublishedHead) throws {
-        guard head.floor > last?.value.floor ?? 0 || head.floor == number else { return }
-        let named = Set(head.paths.keys.map(place.path))
-        let limit = publisher.now().addingTimeInterval(-(publisher.options.retention / .seconds(1)))
-        let root = place.root.string
-        for folder in ["authority", "bundles", "snapshots", "heads", "bases", "values"] {
-            guard let all = FileManager.default.enumerator(atPath: "\(root)/\(folder)") else { continue }
-            for case let name as String in all {
-                let file = FilePath(root).appending(folder).pushing(FilePath(name))
-                guard !named.contains(file), let attributes = try? FileManager.default.attributesOfItem(atPath: file.string),
-                    attributes[.type] as? FileAttributeType == .typeRegular, let modified = attributes[.modificationDate] as? Date, modified < limit
-                else { continue }
-                try? files.remove(file)
-            }
-        }
     }
 }
 

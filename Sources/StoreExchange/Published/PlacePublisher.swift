@@ -92,7 +92,7 @@ package struct PlacePublisher {
         let last = try newestHead(record)
         try record.rollBack(after: last?.value.number ?? 0)
         if let last { try restore(last) } else { try record.clear() }
-        let source = try source()
+        let source = try source(StoreMoment(of: store, scratch: folder.appending("store.sqlite")))
         var edition = try Edition(publisher: self, record: record, source: source, last: last)
         return try edition.publish()
     }
@@ -137,8 +137,9 @@ package struct PlacePublisher {
         return head
     }
 
-    /// What the store holds, in one snapshot.
+    /// What the store holds at one moment.
     struct Source {
+        var moment: StoreMoment
         var state: StoreState
         var authority: Authority
         var policy: Signed<Policy>
@@ -147,11 +148,11 @@ package struct PlacePublisher {
         var counts: [String: PublisherRecord.Count]
     }
 
-    private func source() throws -> Source {
+    private func source(_ moment: StoreMoment) throws -> Source {
         guard let record = try keys.record, let account = record.account.flatMap(AccountIdentifier.init), let key = try keys.deviceKey else {
             throw refusal("this device has no account there")
         }
-        let (state, saved, counts) = try read { db in
+        let (state, saved, counts) = try moment.read { db in
             let rows = try Row.fetchAll(
                 db, sql: "SELECT name, count(*) AS logs, max(sequence) AS last FROM ubiquity_log JOIN ubiquity_peer ON number = peer GROUP BY peer")
             let counts = rows.reduce(into: [:]) { $0[$1["name"] as String] = PublisherRecord.Count(logs: $1["logs"], last: $1["last"]) }
@@ -170,7 +171,7 @@ package struct PlacePublisher {
         let rights = LogRights(container: directory.container, policy: policy.id, certificate: certificate)
         guard case .counts(let grant) = authority.verdict(on: rights, by: state.peer, sequence: 0, isCurated: true), grant.holds(PublishedHead.role)
         else { throw refusal("its account does not hold the role \(PublishedHead.role)") }
-        return Source(state: state, authority: authority, policy: policy, certificate: certificate, key: key, counts: counts)
+        return Source(moment: moment, state: state, authority: authority, policy: policy, certificate: certificate, key: key, counts: counts)
     }
 
     private func refusal(_ reason: String) -> UbiquitousStoreError {
@@ -178,15 +179,5 @@ package struct PlacePublisher {
             .unsupported,
             "This device may not publish the container \(directory.container): \(reason). Its steward gives the role with: ubcontrol public grant STORE \(PublishedHead.role) ACCOUNT",
             path: store)
-    }
-
-    /// Reads the store file in one snapshot.
-    func read<Result>(_ body: (Database) throws -> Result) throws -> Result {
-        var configuration = Configuration()
-        configuration.readonly = true
-        configuration.busyMode = .timeout(30)
-        let queue = try DatabaseQueue(path: AttachedDatabase.readOnly(store), configuration: configuration)
-        defer { try? queue.close() }
-        return try queue.read(body)
     }
 }

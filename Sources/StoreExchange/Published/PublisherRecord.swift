@@ -36,6 +36,8 @@ struct PublisherRecord {
         "CREATE INDEX IF NOT EXISTS log_by_head ON log (head)",
         // The base of a domain with the head: the account, or nothing for the roles.
         "CREATE TABLE IF NOT EXISTS base (account TEXT NOT NULL, head INTEGER NOT NULL, name TEXT, PRIMARY KEY (account, head)) WITHOUT ROWID",
+        // Whether the records of an account are gone with the head, because the admission was closed.
+        "CREATE TABLE IF NOT EXISTS shut (account TEXT NOT NULL, head INTEGER NOT NULL, isShut INTEGER NOT NULL, PRIMARY KEY (account, head)) WITHOUT ROWID",
         "CREATE TABLE IF NOT EXISTS bundle (channel TEXT NOT NULL, after INTEGER NOT NULL, last INTEGER NOT NULL, hash BLOB NOT NULL, size INTEGER NOT NULL, PRIMARY KEY (channel, after, last)) WITHOUT ROWID",
         // For `rollBack(after:)`, which runs before each publication.
         "CREATE INDEX IF NOT EXISTS statement_by_head ON statement (head)",
@@ -48,7 +50,7 @@ struct PublisherRecord {
     /// Forgets what was entered for heads after one.
     func rollBack(after head: Int64) throws {
         try write { db in
-            for table in ["head WHERE number", "statement WHERE head", "log WHERE head", "base WHERE head", "bundle WHERE last"] {
+            for table in ["head WHERE number", "statement WHERE head", "log WHERE head", "base WHERE head", "shut WHERE head", "bundle WHERE last"] {
                 try db.execute(sql: "DELETE FROM \(table) > ?", arguments: [head])
             }
         }
@@ -95,6 +97,16 @@ extension PublisherRecord {
     /// Returns the base of a domain that was in effect at the last head.
     static func base(of account: String, _ db: Database) throws -> String? {
         try String.fetchOne(db, sql: "SELECT name FROM base WHERE account = ? ORDER BY head DESC LIMIT 1", arguments: [account])
+    }
+
+    /// Returns the accounts whose records were gone at the last head, because the admission was closed.
+    static func shutAccounts(_ db: Database) throws -> Set<String> {
+        try String.fetchSet(
+            db, sql: "SELECT account FROM shut AS last WHERE isShut AND head = (SELECT max(head) FROM shut WHERE account = last.account)")
+    }
+
+    static func enter(shut isShut: Bool, _ account: String, head: Int64, _ db: Database) throws {
+        try db.execute(sql: "INSERT OR REPLACE INTO shut VALUES (?,?,?)", arguments: [account, head, isShut])
     }
 
     static func enter(base: String?, of account: String, head: Int64, _ db: Database) throws {

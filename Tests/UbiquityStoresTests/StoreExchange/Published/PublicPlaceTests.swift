@@ -383,4 +383,61 @@ struct PublicPlaceTests {
             for store in [owner, reader] { try await store.close() }
         }
     }
+
+    @Test("Readers of a place lose the records of an account that a closed admission shuts out, and have them again once it is admitted")
+    func admittedAgain() async throws {
+        try await PublicWorld.with { world in
+            let ann = try world.player("ann")
+            let (store, owner) = (try await ann.open(), try await world.owner.open())
+            try await settle(store, owner)
+            try await store.execute(Self.insert(ann, "a", 1))
+            try await settle(store, owner)
+            let reader = try await world.placeReader("reader").open()
+            func publish() async throws -> [String] {
+                try await settle(store, owner)
+                _ = try await owner.publishPlace(to: world.published)
+                try await reader.settled()
+                return try await reader.game
+            }
+            #expect(try await publish() == [score(ann, "a", 1)])
+            let key = try HomeKeys(world.owner.home).publicKey(.registrar)
+            _ = try await owner.runner.signPolicy { $0.admission = .registrars([key]) }
+            #expect(try await publish() == [])
+            try world.owner.registration.admitAccount(ann.account!, in: world.container)
+            #expect(try await publish() == [score(ann, "a", 1)])
+            for store in [store, owner, reader] { try await store.close() }
+        }
+    }
+
+    @Test("A reader keeps of what it has fetched only the newest policies and the bases in effect")
+    func mirror() async throws {
+        try await PublicWorld.with { world in
+            let ann = try world.player("ann")
+            let (store, owner) = (try await ann.open(), try await world.owner.open())
+            _ = try await owner.runner.signPolicy { $0.roles["editor"]?.insert(ann.account!) }
+            try await settle(store, owner)
+            let device = world.placeReader("reader")
+            let reader = try await device.open()
+            for turn in 0..<3 {
+                try await (turn == 2 ? owner : store).execute("INSERT INTO template VALUES ('t\(turn)', 'Ann')")
+                if turn == 1 { _ = try await owner.runner.signPolicy { $0.roles["editor"]?.remove(ann.account!) } }
+                if turn == 2 { _ = try await owner.runner.signPolicy { $0.limits.records = 9 } }
+                try await settle(store, owner)
+                _ = try await owner.publishPlace(to: world.published)
+                try await reader.settled()
+                #expect(try await reader.game == owner.game)
+            }
+            let root = FilePath(reader.file.string + "-place").string
+            let files = FileManager.default.enumerator(atPath: root)!.compactMap { $0 as? String }.filter {
+                $0.contains(".") && !$0.contains("drafts")
+            }
+            #expect(files.filter { $0.hasPrefix("authority/") }.count == 1, "\(files)")
+            #expect(files.filter { $0.hasPrefix("bases/") }.count == 1, "\(files)")
+            #expect(
+                files.filter { $0.hasPrefix("bundles/") || $0.hasPrefix("snapshots/") }.count {
+                    $0.hasSuffix("ubbundle") || $0.hasSuffix("ubbaseline")
+                } == 0)
+            for store in [store, owner, reader] { try await store.close() }
+        }
+    }
 }
