@@ -1,4 +1,5 @@
 internal import Foundation
+internal import StoreAuthority
 package import StoreFormat
 package import StoreRecords
 package import SystemPackage
@@ -261,6 +262,29 @@ package actor ExchangeRunner {
         try settle()
     }
 
+    /// Signs a policy that says who changes the records of a new table.
+    ///
+    /// The owner holds a role that nobody has held yet.
+    ///
+    /// - Parameters:
+    ///   - table: the name of the table.
+    ///   - access: who changes its records.
+    /// - Returns: the number of the policy; nil if the rule is in effect already.
+    /// - Throws: `UbiquitousStoreError` with `unsupported` if the table has another rule, or this device is not the steward.
+    package func addTable(_ table: String, _ access: TableAccess) throws -> Int64? {
+        try settle()
+        if let present = content.authority?.policy?.value.access[table], present != access {
+            throw UbiquitousStoreError(
+                .unsupported,
+                "The policy already says who changes the records of \(table), and what accounts have written was judged by that rule; give a new table another name."
+            )
+        }
+        return try signPolicy { policy in
+            policy.access[table] = access
+            if case .role(let role) = access, policy.roles[role] == nil { policy.roles[role] = [policy.owner] }
+        }
+    }
+
     /// Begins a term of a container with a scope, with this device as its steward.
     ///
     /// - Parameter policy: the last policy that counts; nil for the one in effect, or the branches of a fork.
@@ -309,6 +333,7 @@ package actor ExchangeRunner {
                 policy.limits.logs = logs ?? policy.limits.logs
                 policy.limits.records = records ?? policy.limits.records
             }
+        case .access(let table, let access): _ = try addTable(table, access)
         case .admission(let admission): _ = try signPolicy { $0.admission = admission }
         case .succeed(let policy): _ = try becomeSteward(after: policy)
         }

@@ -18,6 +18,8 @@ package enum ScopeRequest: Hashable, Sendable {
     case merge
     /// Set the limits that are given.
     case limit(logs: Int64?, records: Int64?)
+    /// Say who changes the records of a table that has no rule yet.
+    case access(table: String, TableAccess)
     /// Let all accounts contribute, or those that one of the keys admits.
     case admission(Policy.Admission)
     /// Begin a term with this device as steward, after a policy; nil for the last.
@@ -34,6 +36,8 @@ package enum ScopeRequest: Hashable, Sendable {
             "limit "
                 + [logs.map { "a device to \($0) logs" }, records.map { "an account to \($0) records in a table" }].compactMap(\.self)
                 .joined(separator: " and ")
+        case .access(let table, .creator(let column)): "let each account change the records of \(table) that name it in \(column)"
+        case .access(let table, .role(let role)): "let the holders of the role \(role) change the records of \(table)"
         case .admission(.open): "let every account contribute"
         case .admission(.registrars(let keys)): "let the accounts contribute that one of \(keys.count) registrars admits"
         case .succeed(let policy): "make this device the steward\(policy.map { " after the policy \($0)" } ?? "")"
@@ -94,6 +98,8 @@ extension ScopeRequest {
         var device: String?
         var logs: Int64?
         var records: Int64?
+        var table: String?
+        var creator: String?
         var registrars: [String]?
         var policy: String?
         var takingBack: TakingBack?
@@ -113,6 +119,13 @@ extension ScopeRequest {
             case .limit(let logs, let records):
                 kind = "limit"
                 (self.logs, self.records) = (logs, records)
+            case .access(let table, let access):
+                kind = "access"
+                self.table = table
+                switch access {
+                case .creator(let column): creator = column
+                case .role(let name): role = name
+                }
             case .admission(let admission):
                 kind = "admission"
                 if case .registrars(let keys) = admission { registrars = keys.map(\.description).sorted() }
@@ -131,6 +144,9 @@ extension ScopeRequest {
             case "revoke": return device.flatMap { PeerIdentifier($0) }.map { .revoke($0, takingBack: takingBack ?? .nothing) }
             case "merge": return .merge
             case "limit": return .limit(logs: logs, records: records)
+            case "access":
+                let access = creator.map(TableAccess.creator) ?? role.map(TableAccess.role)
+                return table.flatMap { table in access.map { .access(table: table, $0) } }
             case "admission":
                 guard let registrars else { return .admission(.open) }
                 let keys = registrars.compactMap { PublicKey($0) }

@@ -1,6 +1,6 @@
 internal import GRDB
 
-/// The app's declarations at the last opening that no column shows: uniqueness rules and derived tables.
+/// The app's declarations at the last opening that no column shows: uniqueness rules, rules of merging, and derived tables.
 ///
 /// If the app's declarations have changed, the opening's transaction updates what the store derived from them.
 enum StoreDeclarations {
@@ -35,6 +35,10 @@ enum StoreDeclarations {
         var texts: [Subject: String] = [:]
         for shape in shapes where !shape.uniques.isEmpty {
             texts[Subject(kind: Kind.uniqueness.rawValue, name: shape.name)] = shape.uniques.map(\.declaration).joined(separator: "\n")
+        }
+        for shape in shapes {
+            texts[Subject(kind: MergeDeclaration.kind, name: shape.name)] = try MergeDeclaration(shape).text
+            texts[Subject(kind: AccessDeclaration.kind, name: shape.name)] = shape.access.map(AccessDeclaration.text)
         }
         let derived = derivedTables(shapes)
         guard !derived.isEmpty else { return texts }

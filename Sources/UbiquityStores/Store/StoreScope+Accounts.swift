@@ -77,6 +77,18 @@ extension UbiquitousStore {
         try await runner.publishPlace(to: PathFacts.absolute(directory), publishing)
     }
 
+    /// Says who changes the records of a table that a new version of the app brings.
+    ///
+    /// Sign this before a device writes to the table: a log that names an earlier policy has no effect there. The rule of a
+    /// table never changes. The owner holds a role that nobody has held yet.
+    ///
+    /// - Parameters:
+    ///   - table: the name of the table.
+    ///   - access: who changes its records, as the app declares it.
+    /// - Throws: `UbiquitousStoreError` with `unsupported` if the table has another rule, or this device is not the container's
+    ///   steward.
+    public func addTable(_ table: String, access: TableAccess) async throws { _ = try await runner.addTable(table, access) }
+
     /// Gives a role in the container to an account.
     ///
     /// - Parameters:
