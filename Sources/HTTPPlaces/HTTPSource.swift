@@ -50,6 +50,15 @@
             return isNews ? PlaceAnswer(bytes: bytes, tag: answered) : nil
         }
 
+        package func head(_ number: Int64, _ id: StatementIdentifier) async throws -> [UInt8] {
+            var bytes: [UInt8] = []
+            _ = try await receive(url(of: .head(number, id)), unless: nil, limit: Int64(PublishedHead.limit), exactly: nil) { _ in
+            } body: { piece in
+                bytes += piece
+            }
+            return bytes
+        }
+
         package func fetch(_ path: PublishedPath, _ file: PublishedFile, to draft: FilePath) async throws {
             guard FileManager.default.createFile(atPath: draft.string, contents: nil, attributes: [.posixPermissions: 0o600]),
                 let handle = FileHandle(forWritingAtPath: draft.string)
@@ -77,21 +86,28 @@
         private func receive(
             _ url: URL, unless tag: String?, limit: Int64, exactly size: Int64?, began: (HTTPClientResponse) -> Void, body: ([UInt8]) throws -> Void
         ) async throws -> Bool {
-            let seconds = Int64(patience / .seconds(1)) + limit / Self.leastSpeed
-            let deadline = NIODeadline.now() + .seconds(seconds)
+            let begun = NIODeadline.now()
+            func end(_ size: Int64) -> (seconds: Int64, deadline: NIODeadline) {
+                let seconds = Int64(patience / .seconds(1)) + size / Self.leastSpeed
+                return (seconds, begun + .seconds(seconds))
+            }
             do {
-                let response = try await answer(url, unless: tag, deadline)
+                let response = try await answer(url, unless: tag, end(limit).deadline)
                 if response.status == .notModified, tag != nil { return false }
-                guard response.status == .ok else { throw PlaceSourceError("\(url) answers \(response.status.code)") }
+                guard response.status == .ok else {
+                    // A bucket whose files cannot be listed forbids what is not there.
+                    let isMissing = [403, 404, 410].contains(response.status.code)
+                    throw PlaceSourceError("\(url) answers \(response.status.code)", isMissing: isMissing)
+                }
                 if let encoding = response.headers.first(name: "Content-Encoding"), encoding.lowercased() != "identity" {
                     throw PlaceSourceError("\(url) answers with the encoding \(Self.shown(encoding)), which nobody has asked for")
                 }
-                if let length = response.headers.first(name: "Content-Length").flatMap({ Int64($0) }),
-                    length > limit || size.map({ $0 != length }) ?? false
-                {
+                let length = response.headers.first(name: "Content-Length").flatMap { Int64($0) }
+                if let length, length > limit || size.map({ $0 != length }) ?? false {
                     throw PlaceSourceError("\(url) has \(length) bytes, and \(size.map { "\($0)" } ?? "at most \(limit)") are expected")
                 }
                 began(response)
+                let (seconds, deadline) = end(length ?? limit)
                 var received: Int64 = 0
                 for try await piece in response.body {
                     received += Int64(piece.readableBytes)

@@ -75,6 +75,9 @@ package final class TerminalProgress: Sendable {
     /// Shows how many are done, if the total is unknown.
     package func show(_ count: Int, _ thing: String) { show { counted(count, thing) } }
 
+    /// Shows what is being done.
+    package func show(_ activity: String) { show { activity } }
+
     /// Shows how many of a total are done.
     package func show(_ count: Int, of total: Int, _ thing: String) {
         show { total > 0 ? "\(ProgressBar.text(part: Double(count) / Double(total)))  \(count) of \(counted(total, thing))" : counted(count, thing) }

@@ -20,7 +20,8 @@ struct PublicCommand: AsyncParsableCommand {
             PublicCreateCommand.self, PublicGrantCommand.self, PublicRemoveCommand.self, PublicMergeCommand.self, PublicBlockCommand.self,
             PublicVetoCommand.self, PublicModerationCommand.self, PublicLimitCommand.self, PublicAdmissionCommand.self,
             PublicRegistrarCommand.self, PublicAdmitCommand.self, PublicHeirCommand.self, PublicSucceedCommand.self,
-            PublicRequestsCommand.self, PublicPublishCommand.self,
+            PublicRequestsCommand.self, PublicGatherCommand.self, PublicPublishCommand.self, PublicAuditCommand.self, PublicSchemaCommand.self,
+            PublicAccessCommand.self,
         ]
     )
 }
@@ -45,7 +46,7 @@ struct PublicCreateCommand: AsyncParsableCommand {
         help: ArgumentHelp(
             "A synced table, and who changes its records: NAME=creator:COLUMN, where the column of the primary key names the account, or NAME=role:ROLE.",
             valueName: "rule"))
-    var tables: [String] = []
+    var tables: [TableRule] = []
 
     @Option(
         name: .customLong("registrar"),
@@ -68,26 +69,12 @@ struct PublicCreateCommand: AsyncParsableCommand {
 
     func validate() throws {
         if tables.isEmpty { throw ValidationError("Name each synced table with --table, such as --table score=creator:player.") }
-        for table in tables where Self.rule(table) == nil {
-            throw ValidationError("“\(table)” is no rule of a table; write NAME=creator:COLUMN or NAME=role:ROLE.")
-        }
         _ = try PublicKeys.parse(registrars + heirs)
-    }
-
-    private static func rule(_ text: String) -> (table: String, access: TableAccess)? {
-        let parts = text.split(separator: "=", maxSplits: 1).map(String.init)
-        guard parts.count == 2 else { return nil }
-        let rule = parts[1].split(separator: ":", maxSplits: 1).map(String.init)
-        switch (rule.first, rule.count) {
-        case ("creator", 2): return (parts[0], .creator(rule[1]))
-        case ("role", 2): return (parts[0], .role(rule[1]))
-        default: return nil
-        }
     }
 
     func run() async throws {
         var beginning = ScopeRegistration.Beginning()
-        for (table, access) in tables.compactMap(Self.rule) { beginning.access[table] = access }
+        for rule in tables { beginning.access[rule.table] = rule.access }
         if !registrars.isEmpty { beginning.admission = .registrars(Set(try PublicKeys.parse(registrars))) }
         beginning.heirs = Set(try PublicKeys.parse(heirs))
         let registration = ScopeRegistration(home: try home.deviceHome, root: FilePath(root))

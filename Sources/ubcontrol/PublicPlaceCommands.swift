@@ -85,3 +85,71 @@ struct PublicPublishCommand: AsyncParsableCommand {
         var snapshots: [String]
     }
 }
+
+/// Runs `ubcontrol public gather`.
+struct PublicGatherCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "gather",
+        abstract: "Bring what contributors have written to directories of their own into a public container.",
+        discussion: """
+            A store that reads a public place and contributes writes to a directory of its own, which something carries to the publisher: a \
+            synchronised folder, for example. Each statement and log is verified before it is copied, nothing is replaced, and nothing is removed. \
+            The store's app takes the files in; then publish. Exit status 0 also if a file was refused, which is listed.
+            """
+    )
+
+    @OptionGroup var store: StoreArgument
+
+    @Option(
+        name: .customLong("from"),
+        help: ArgumentHelp("A directory that a contributor's store writes to. May be given more than once.", valueName: "dir"),
+        completion: .directory)
+    var directories: [String]
+
+    @Option(help: ArgumentHelp("Go on, and gather again after each such time, such as 1m.", valueName: "time"))
+    var every: DurationArgument?
+
+    @OptionGroup var home: HomeOptions
+
+    @Flag(help: "Print a JSON object a line: statements, logs, values, bases, refused (file, reason).")
+    var json = false
+
+    func run() async throws {
+        let (path, home) = (try store.path, try home.deviceHome)
+        while true {
+            do {
+                try report(try InspectedStore(path, readOnly: true).gatherContributions(from: directories.map { FilePath($0) }, home: home))
+            } catch {
+                guard every != nil else { throw error }
+                // The next turn may succeed.
+                FileHandle.standardError.write(Data("ubcontrol: \(String(describing: error).printable)\n".utf8))
+            }
+            guard let every else { return }
+            try await Task.sleep(for: every.value)
+        }
+    }
+
+    private func report(_ gathered: GatheredContributions) throws {
+        if json { return try printJSON(Report(gathered)) }
+        print("gathered \(gathered.logs) logs, \(gathered.statements) statements, \(gathered.values) large values, \(gathered.bases) bases")
+        for refusal in gathered.refused { print("refused \(refusal.file): \(refusal.reason)".printable) }
+    }
+
+    private struct Report: Encodable {
+        struct Refusal: Encodable {
+            var file: String
+            var reason: String
+        }
+
+        var statements: Int
+        var logs: Int
+        var values: Int
+        var bases: Int
+        var refused: [Refusal]
+
+        init(_ gathered: GatheredContributions) {
+            (statements, logs, values, bases) = (gathered.statements, gathered.logs, gathered.values, gathered.bases)
+            refused = gathered.refused.map { Refusal(file: $0.file.string, reason: $0.reason) }
+        }
+    }
+}

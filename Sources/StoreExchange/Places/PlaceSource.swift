@@ -12,6 +12,15 @@ package protocol PlaceSource: Sendable {
     /// - Throws: `PlaceSourceError`, or `CancellationError`.
     func head(unless tag: String?) async throws -> PlaceAnswer?
 
+    /// Fetches a head that is not the newest.
+    ///
+    /// - Parameters:
+    ///   - number: its number.
+    ///   - id: its hash, which the caller checks.
+    /// - Returns: the bytes of its file.
+    /// - Throws: `PlaceSourceError` if it cannot be fetched; `CancellationError`.
+    func head(_ number: Int64, _ id: StatementIdentifier) async throws -> [UInt8]
+
     /// Fetches a file.
     ///
     /// - Parameters:
@@ -35,8 +44,10 @@ package struct PlaceAnswer: Hashable, Sendable {
 /// Why a file of a place cannot be fetched, in words with the address.
 package struct PlaceSourceError: Error, Hashable, CustomStringConvertible {
     package let description: String
+    /// Whether the file is not there, or nobody may read it.
+    package let isMissing: Bool
 
-    package init(_ description: String) { self.description = description }
+    package init(_ description: String, isMissing: Bool = false) { (self.description, self.isMissing) = (description, isMissing) }
 }
 
 /// A place in a directory, such as one that a synchroniser brings, or a mounted file system.
@@ -57,9 +68,21 @@ package struct DirectorySource: PlaceSource {
         return hash == tag ? nil : PlaceAnswer(bytes: bytes, tag: hash)
     }
 
+    package func head(_ number: Int64, _ id: StatementIdentifier) async throws -> [UInt8] {
+        let path = files.path(.head(number, id))
+        do {
+            return try LinuxFileLayer().read(path, limit: PublishedHead.limit)
+        } catch {
+            throw PlaceSourceError("\(path) cannot be read (\(error))", isMissing: error == Errno.noSuchFileOrDirectory)
+        }
+    }
+
     package func fetch(_ path: PublishedPath, _ file: PublishedFile, to draft: FilePath) async throws {
         let source = files.path(path)
-        guard files.has(path, file) else { throw PlaceSourceError("\(source) is not here, or has another size than the head says") }
+        guard files.has(path, file) else {
+            let isMissing = (try? LinuxFileLayer().kind(of: source)) == nil
+            throw PlaceSourceError("\(source) is not here, or has another size than the head says", isMissing: isMissing)
+        }
         do {
             try FileManager.default.copyItem(atPath: source.string, toPath: draft.string)
         } catch {

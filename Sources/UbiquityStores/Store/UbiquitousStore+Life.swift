@@ -1,7 +1,7 @@
 package import Foundation
 internal import GRDB
 package import Logging
-internal import StoreExchange
+package import StoreExchange
 internal import StoreFormat
 internal import StoreRecords
 public import SystemPackage
@@ -43,13 +43,15 @@ extension UbiquitousStore {
         at path: FilePath, options: Options, container: String? = nil, home: DeviceHome? = nil, schema: SyncedSchema,
         now: @escaping @Sendable () -> Date, files: any FileLayer = LinuxFileLayer(), logger: Logger = .ubiquity,
         moments: (@Sendable (KeeperMoment) async -> Void)? = nil, pollingClock: any Clock<Duration> = ContinuousClock(),
+        placeSource: (any PlaceSource)? = nil,
         fileSystem: @Sendable (FilePath) -> FileSystemFacts? = { FileSystemFacts(at: $0) }
     ) async throws -> UbiquitousStore {
         let path = try checked(path, options, logger: logger, fileSystem: fileSystem)
         let home = try home ?? DeviceHome.standard()
         if let scope = options.scope {
             return try await open(
-                at: path, options: options, in: scope, home: home, schema: schema, now: now, files: files, logger: logger, clock: pollingClock)
+                at: path, options: options, in: scope, home: home, schema: schema, now: now, files: files, logger: logger, clock: pollingClock,
+                source: placeSource)
         }
         let identifier = try UbiquityContainer.identifier(options.container(or: container), in: home)
         if let root = try home.containersRoot, let account = try home.account, path.starts(with: root) {

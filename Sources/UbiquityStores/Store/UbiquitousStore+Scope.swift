@@ -9,13 +9,15 @@ internal import UbiquityContainers
 
 extension UbiquitousStore {
     /// Opens a store in a container with a scope.
+    ///
+    /// `source` is what a public place is read from; nil for what its address names.
     @concurrent
     static func open(
         at path: FilePath, options: Options, in scope: StoreScope, home: DeviceHome, schema: SyncedSchema, now: @escaping @Sendable () -> Date,
-        files: any FileLayer, logger: Logger, clock: any Clock<Duration>
+        files: any FileLayer, logger: Logger, clock: any Clock<Duration>, source given: (any PlaceSource)? = nil
     ) async throws -> UbiquitousStore {
         let keys = try checked(scope, options, home)
-        let source = try scope.isPlace ? PlaceSources.source(scope.root) : nil
+        let source = try scope.isPlace ? given ?? PlaceSources.source(scope.root) : nil
         let root = try scope.directory(for: keys)
         if scope.isPlace { try ScopeRegistration(home: home, root: root, files: files).makeDirectories(of: keys.container) }
         let record = try keys.record(at: root)

@@ -1,7 +1,7 @@
 package import Foundation
 public import GRDB
 package import Logging
-internal import StoreExchange
+package import StoreExchange
 internal import StoreFormat
 internal import StoreRecords
 internal import Synchronization
@@ -51,7 +51,7 @@ public final class UbiquitousStore: Sendable {
 
     /// The file in use, with the parts that belong to it.
     var current: StoreBase { base.withLock { $0 } }
-    var runner: ExchangeRunner { current.runner }
+    package var runner: ExchangeRunner { current.runner }
     /// The runner that exchanges with other devices, for the file in use or for the one that is being filled.
     var exchanging: ExchangeRunner { get async { await keeper?.gatheringRunner ?? runner } }
 

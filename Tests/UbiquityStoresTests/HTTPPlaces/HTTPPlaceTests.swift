@@ -196,6 +196,24 @@
             }
         }
 
+        @Test("A server that drips is left behind after the time that the size needs, and nothing of the file is used")
+        func drips() async throws {
+            try await with(rules: "location = /head { limit_rate 20; } location /authority { limit_rate 20; }") { world, owner, server, device in
+                let edition = try await owner.publishPlace(to: world.published)
+                let source = HTTPSource(URL(string: server.address)!, patience: .seconds(1))
+                let file = edition.head.authority.file
+                let draft = world.directory.appending("draft")
+                for request in 0..<2 {
+                    let error = await #expect(throws: PlaceSourceError.self) {
+                        if request == 0 { _ = try await source.head(unless: nil) }
+                        try await source.fetch(.authority(1, file.hash), file, to: draft)
+                    }
+                    let words = error?.description ?? ""
+                    #expect(words.contains("too slowly") || words.contains("in time"), "\(words)")
+                }
+            }
+        }
+
         @Test("Without a server the store opens, shows what it has, and says why it does not read further")
         func offline() async throws {
             try await PublicWorld.with { world in

@@ -147,6 +147,8 @@ private final class CountedSource: PlaceSource {
         return try await source.head(unless: tag)
     }
 
+    func head(_ number: Int64, _ id: StatementIdentifier) async throws -> [UInt8] { try await source.head(number, id) }
+
     func fetch(_ path: PublishedPath, _ file: PublishedFile, to draft: FilePath) async throws {
         state.withLock { $0.files.append(path) }
         try await source.fetch(path, file, to: draft)
