@@ -162,9 +162,19 @@ let package = Package(
         .target(
             name: "Contributors", dependencies: ["UbiquityContainers", "StoreFormat", "StoreExchange", system], path: "Tools/Contributors",
             swiftSettings: settings),
+        // A publisher and readers with stores and files, over a faulty server.
+        .target(
+            name: "PlaceSimulation",
+            dependencies: [
+                "StoreAuthority", "StoreFormat", "StoreExchange", "StoreInspection", "StoreRecords", "UbiquityContainers", "UbiquityStores",
+                "UbiquityTesting", grdb, system,
+            ],
+            path: "Tools/PlaceSimulation", swiftSettings: settings),
         .executableTarget(
             name: "ubiquity-simulate",
-            dependencies: ["SignedSimulation", "UbiquityContainers", "UbiquityStores", "UbiquityTesting", arguments, grdb, system],
+            dependencies: [
+                "SignedSimulation", "PlaceSimulation", "UbiquityContainers", "UbiquityStores", "UbiquityTesting", arguments, grdb, system,
+            ],
             path: "Tools/Simulate",
             swiftSettings: settings),
         .executableTarget(
@@ -213,7 +223,8 @@ let package = Package(
             name: "UbiquityStoresTests",
             dependencies: [
                 "TreeWatching", "UbiquityContainers", "StoreFormat", "StoreAuthority", "StoreRecords", "StoreExchange", "StoreInspection",
-                "HTTPPlaces", "UbiquityStores", "Contributors", "SignedSimulation", "UbiquityTesting", "FuzzDecoders", "ToolProcesses", "Waiting",
+                "HTTPPlaces", "UbiquityStores", "Contributors", "SignedSimulation", "PlaceSimulation", "UbiquityTesting", "FuzzDecoders",
+                "ToolProcesses", "Waiting",
                 grdb, sqlite, system, logging,
             ],
             exclude: ["FuzzFinds"], swiftSettings: settings),

@@ -19,6 +19,9 @@ struct Simulate: AsyncParsableCommand {
             With --signed, readers of a container with accounts get signed statements, logs and baselines in any order, among attackers who hold \
             keys. All must show the same, which is what all logs mean. With --without, a run lacks a rule; the exit status is 1 if that does \
             not show.
+
+            With --places, accounts write a public container, its owner publishes it and is interrupted, and readers poll a faulty server. \
+            Decisions repeat with a seed; keys and identifiers are new in each run.
             """,
         subcommands: [Upgrade.self]
     )
@@ -59,11 +62,16 @@ struct Simulate: AsyncParsableCommand {
     @Option(help: ArgumentHelp("With --signed, leave out a rule, or all in turn, to see that it is needed.", valueName: "rule"))
     var without: String?
 
-    @Flag(help: "With --signed, print what happens in the one seed.")
+    @Flag(help: "Instead of stores, public places: a publisher, and readers that poll a faulty server.")
+    var places = false
+
+    @Flag(help: "With --signed or --places, print what happens in the one seed.")
     var trace = false
 
     func validate() throws {
-        if !signed, without != nil || trace { throw ValidationError("--without and --trace need --signed.") }
+        if !signed, without != nil { throw ValidationError("--without needs --signed.") }
+        if !signed, !places, trace { throw ValidationError("--trace needs --signed or --places.") }
+        if signed, places { throw ValidationError("--signed and --places are different simulations; choose one.") }
         if SignedCommand.rules(without) == nil {
             throw ValidationError("“\(without ?? "")” is no rule; these are: \(SignedRule.allCases.map(\.rawValue).joined(separator: ", ")), or all.")
         }
@@ -88,6 +96,10 @@ struct Simulate: AsyncParsableCommand {
     func run() async throws {
         if signed {
             guard SignedCommand(seeds: range!, without: SignedCommand.rules(without)!, traces: trace).run() else { throw ExitCode(1) }
+            return
+        }
+        if places {
+            guard await PlaceCommand(seeds: range!, turns: operations, traces: trace).run() else { throw ExitCode(1) }
             return
         }
         let start = ContinuousClock.now
