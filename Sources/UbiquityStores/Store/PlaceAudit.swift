@@ -94,7 +94,8 @@ package struct PlaceAuditor {
     private func audit(_ history: PlaceHistory, _ source: any PlaceSource) async throws -> PlaceAudit {
         let heads = history.entries.map(\.head)
         var audit = PlaceAudit(heads: heads.first!.value.number...heads.last!.value.number)
-        if let seen, seen.signer == heads.last!.signer, seen.head >= audit.heads.lowerBound, !heads.contains(where: { $0.id == seen.id }) {
+        // A place that is only older than the head that was seen contradicts nothing.
+        if let seen, seen.signer == heads.last!.signer, audit.heads.contains(seen.head), !heads.contains(where: { $0.id == seen.id }) {
             audit.contradicted = seen.head
         }
         guard let first = history.snapshots.first else { return audit }
