@@ -53,8 +53,8 @@ package struct HeadRange: Hashable, Sendable, Comparable {
 
     /// Returns the ranges whose bundles a head lists.
     ///
-    /// Of each level it lists the last 16 to 31 ranges. A reader that is *d* heads behind needs O(log *d*) of these ranges.
-    /// Together they hold O(*d*) heads.
+    /// A head lists the last ranges of each level: at least 16, and at most 31. A reader that is *d* heads behind fetches
+    /// O(log *d*) of them, which hold O(*d*) heads together.
     ///
     /// - Parameters:
     ///   - head: the number of the head.
