@@ -14,6 +14,8 @@ package struct BaselineReader {
     package let epoch: Int64
     /// Returns where a baseline lies.
     let path: @Sendable (BaselineID) -> FilePath
+    /// The largest life that a record can have; nil for the limit that follows from a baseline's knowledge.
+    var lives: LifeLimit?
 
     /// Reads the baselines of a content.
     package init(layout: ContentLayout, contentName: String, epoch: Int64) {
@@ -72,7 +74,7 @@ package struct BaselineReader {
 
     private func verifyRecords(_ header: BaselineHeader, _ db: Database) throws {
         try verifyLogs(header, db)
-        let rows = BaselineRows(header: header)
+        let rows = BaselineRows(header: header, lives: lives)
         for table in header.tables { try rows.verify(table, db) }
     }
 

@@ -49,7 +49,8 @@ package struct SnapshotCheck {
     }
 
     private func header(of file: FilePath, _ snapshot: PublishedHead.Snapshot?) throws -> BaselineHeader {
-        let reader = BaselineReader(contentName: contentName, epoch: head.epoch) { _ in file }
+        var reader = BaselineReader(contentName: contentName, epoch: head.epoch) { _ in file }
+        reader.lives = .widest
         guard let snapshot else {
             let peer = try store.pool.read { db in try StoreState.read(db).peer }
             return try reader.header(of: BaselineID(peer: peer, name: BaselineName(sequence: 1, hash: ContentHash(of: []))), clock: .latest)

@@ -19,7 +19,8 @@ struct SnapshotWriter {
     ///   errors.
     func write(_ part: TablePart) throws -> PublishedHead.Snapshot {
         let draft = try place.draft()
-        var writer = BaselineWriter(store: try moment.copy(), shapes: publisher.shapes, schemaVersion: "", now: publisher.now())
+        let version = try moment.read(SyncedSchema.migrations).last ?? ""
+        var writer = BaselineWriter(store: try moment.copy(), shapes: publisher.shapes, schemaVersion: version, now: publisher.now())
         writer.part = part
         writer.clock = { _ in .latest }
         writer.holds = { _ in false }

@@ -13,7 +13,11 @@ struct PlaceFilling {
     let context: ExchangeContext
     let mirror: PlaceFiles
 
-    private var shapes: [TableShape] { context.file.shapes.filter { $0.access != nil } }
+    /// The tables of role holders come first, because moderators' decisions hide records of the others.
+    private var shapes: [TableShape] {
+        let shapes = context.file.shapes.filter { $0.access != nil }
+        return shapes.filter(\.isCurated) + shapes.filter { !$0.isCurated }
+    }
 
     /// A part of a table that a head has a snapshot of.
     struct Part {
@@ -59,7 +63,8 @@ struct PlaceFilling {
 
     private func fill(_ part: Part, _ head: PublishedHead, _ content: KnownContent) throws {
         let path = mirror.path(part.records)
-        let reader = BaselineReader(contentName: context.contentName, epoch: content.state.epoch) { _ in path }
+        var reader = BaselineReader(contentName: context.contentName, epoch: content.state.epoch) { _ in path }
+        reader.lives = .widest
         let id = BaselineID(
             peer: head.publisher, name: BaselineName(sequence: part.snapshot.written, hash: part.snapshot.records.hash))
         let header: BaselineHeader
@@ -93,7 +98,7 @@ struct PlaceFilling {
             try local.keep(db)
             try rows.clear(db)
             var joiner = scope.baselines.joiner
-            (joiner.takesKnowledge, joiner.lives) = (false, .widest)
+            (joiner.takesKnowledge, joiner.lives, joiner.part) = (false, .widest, rows)
             joiner.gate = ImportGate(
                 decision: { _ in { shape, key in rows.contains(key, in: shape) ? nil : .otherAccount } }, movesClock: { _, _ in false })
             _ = try joiner.join(header, isRebuilding: true, db)

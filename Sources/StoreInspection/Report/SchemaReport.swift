@@ -40,9 +40,8 @@ extension InspectedStore {
             let policy = try hasScope ? ScopeState.authority(db).flatMap { Authority(saved: $0.bytes) }?.policy?.value : nil
             return SchemaReport(
                 content: try StoreState.read(db).content, container: try hasScope ? ScopeState.read(db).container.description : nil,
-                migrations: try db.tableExists("grdb_migrations")
-                    ? String.fetchAll(db, sql: "SELECT identifier FROM grdb_migrations ORDER BY rowid") : [],
-                tables: try TableDescription.all(db), policy: policy.map { $0.access.mapValues(SchemaReport.text) })
+                migrations: try SyncedSchema.migrations(db), tables: try TableDescription.all(db),
+                policy: policy.map { $0.access.mapValues(SchemaReport.text) })
         }
     }
 }

@@ -98,7 +98,7 @@ extension InspectedStore {
                 held: StoreReport.counts(try listing.held().map(\.record.table)),
                 duplicates: StoreReport.counts(try listing.duplicates().flatMap(\.members).map(\.record.table)),
                 broken: try CheckInspector.list(db).count, conflicts: try ConflictHistory(db).list().map(StoreReport.Lost.init),
-                rows: try StoreReport.rows(db), migrations: try StoreReport.migrations(db), schema: try StoreReport.schema(db))
+                rows: try StoreReport.rows(db), migrations: try SyncedSchema.migrations(db), schema: try StoreReport.schema(db))
         }
     }
 }
@@ -121,11 +121,6 @@ extension StoreReport {
                 """)
         return try Dictionary(
             uniqueKeysWithValues: tables.map { ($0, try Int.fetchOne(db, sql: "SELECT count(*) FROM main.\($0.quotedIdentifier)")!) })
-    }
-
-    fileprivate static func migrations(_ db: Database) throws -> [String] {
-        guard try db.tableExists("grdb_migrations") else { return [] }
-        return try String.fetchAll(db, sql: "SELECT identifier FROM grdb_migrations ORDER BY rowid")
     }
 }
 

@@ -26,6 +26,10 @@ package struct BaselineJoiner {
     ///
     /// Nil in a store without a scope, in which all have.
     package var gate: ImportGate?
+    /// The part of a table that the baseline holds alone, and of which the store holds no living record.
+    ///
+    /// Nil for a baseline of a whole store.
+    package var part: TablePart?
     /// Whether the logs in the baseline become known, and its stamps move the store's clock.
     package var takesKnowledge = true
     /// The largest life that a record can have; nil for the limit that follows from the baseline's knowledge.
@@ -72,6 +76,7 @@ package struct BaselineJoiner {
     private func join(_ header: BaselineHeader, isRebuilding: Bool, _ transaction: ImportTransaction) throws {
         let db = transaction.db
         precondition(gate == nil || !isCopied, "the records of a copied baseline pass no gate")
+        precondition(part == nil || isRebuilding, "a part is filled only after it has been cleared")
         let numbers = try enterPeers(header, &transaction.peers, db)
         let peers = transaction.peers
         try transaction.conflicts.begin(header, attachedAs: schema, peers: peers)
@@ -80,7 +85,15 @@ package struct BaselineJoiner {
             guard case .mapped(let mapping) = LogTableMapping.find(table.table, isOlder: isOlder, among: shapes) else { return nil }
             return (table, mapping)
         }
-        transaction.outcome.wholeTables = isCopied ? try completeCopied(mapped, header, db) : try fill(mapped, header, numbers, db)
+        if isCopied {
+            transaction.outcome.wholeTables = try completeCopied(mapped, header, db)
+        } else if let part {
+            for (table, mapping) in mapped where try fill(part, mapping.shape, from: table, header, numbers, transaction) {
+                transaction.outcome.wholeTables.insert(mapping.shape.name)
+            }
+        } else {
+            transaction.outcome.wholeTables = try fill(mapped, header, numbers, db)
+        }
         for (table, mapping) in mapped {
             if !transaction.outcome.wholeTables.contains(mapping.shape.name) {
                 let importer = try TableImporter(mapping, peers: peers, conflicts: transaction.conflicts, related: transaction.related, db)
@@ -144,7 +157,7 @@ package struct BaselineJoiner {
         let source = BaselineTables(header, in: schema)
         func isFilled(_ table: BaselineHeader.Table, _ shape: TableShape) throws -> Bool {
             guard try table.table == shape.logTable && source.namesRows(of: shape, table) && Self.isEmpty(shape, db) else { return false }
-            return try fill(shape, from: table, source, numbers, db)
+            return try fill(shape, from: table, source, numbers, db, undo: { try Self.empty(shape, db) })
         }
         var filled: Set<String> = []
         for (table, mapping) in tables where try !mapping.shape.isRelated && isFilled(table, mapping.shape) { filled.insert(mapping.shape.name) }
@@ -201,20 +214,59 @@ package struct BaselineJoiner {
                 """)
     }
 
-    /// Fills an empty table.
+    /// Fills a part of a table, and returns whether it has.
     ///
-    /// Returns false if a rule of the schema forbids a row; then the table is empty again.
+    /// Such a table has no rules between records. So a row of the snapshot is shown unchanged, except where a moderator's
+    /// decision or the limit of an account's records hides it. The decisions themselves are joined one by one, because each
+    /// concerns other records.
+    private func fill(
+        _ part: TablePart, _ shape: TableShape, from table: BaselineHeader.Table, _ header: BaselineHeader, _ numbers: PeerNumbers,
+        _ transaction: ImportTransaction
+    ) throws -> Bool {
+        let (db, source) = (transaction.db, BaselineTables(header, in: schema))
+        guard header.schema == migrations.last ?? "", table.table == shape.logTable, source.namesRows(of: shape, table),
+            shape.name == part.shape.name, shape.name != Moderation.table, !shape.hasRules, !shape.holdsBroken,
+            try !source.holdsOthers(than: part, table, db), try !hasDied(anyOf: table, source, shape, db)
+        else { return false }
+        let hasOwnRowid = shape.hasRowid && !shape.isRowidKey
+        // The rows of other parts may have the same numbers.
+        let last = hasOwnRowid ? try Int64.fetchOne(db, sql: "SELECT max(0, max(rowid)) FROM main.\(shape.name.quotedIdentifier)") ?? 0 : 0
+        guard try fill(shape, part, from: table, source, numbers, above: last, db, undo: { try part.clear(db) }) else { return false }
+        if let owner = shape.ownerPlace, let limit = transaction.related?.limit {
+            let index = shapes.firstIndex { $0.name == shape.name }!
+            let owners = try RawStatement(source.all("k\(owner)", table), db)
+            defer { owners.reset() }
+            while try owners.step() { limit.begin(ownedBy: owners.value(0), in: index) }
+        }
+        return true
+    }
+
+    /// Returns whether a record of a snapshot has died here, so that the join must decide.
+    private func hasDied(anyOf table: BaselineHeader.Table, _ source: BaselineTables, _ shape: TableShape, _ db: Database) throws -> Bool {
+        guard try DeadRecords(db).exist(in: shape) || ForgottenDeaths(in: shape, db) != nil else { return false }
+        let clocks = try ClockTable(shape: shape, db)
+        let keys = try RawStatement(source.all(shape.ownKeyColumns, table), db)
+        defer { keys.reset() }
+        while try keys.step() { if try clocks.death(shape.keyColumns.indices.map { keys.value($0) }) > 0 { return true } }
+        return false
+    }
+
+    /// Fills an empty table, or an empty part of one.
+    ///
+    /// Returns false if a rule of the schema forbids a row; then it is empty again.
     ///
     /// It uses no savepoint, because a savepoint would keep a copy of each page used before the transaction. It deletes
-    /// the rows instead, which is enough because the table was empty.
+    /// the rows instead, which is enough because there were none. The new rows get rowids above `last`, the last one here.
     private func fill(
-        _ shape: TableShape, from table: BaselineHeader.Table, _ source: BaselineTables, _ numbers: PeerNumbers, _ db: Database
+        _ shape: TableShape, _ part: TablePart? = nil, from table: BaselineHeader.Table, _ source: BaselineTables, _ numbers: PeerNumbers,
+        above last: Int64 = 0, _ db: Database, undo: () throws -> Void
     ) throws -> Bool {
         let keys = shape.ownKeyColumns
         let names = (shape.keyColumns + shape.columns).map(\.quotedIdentifier).joined(separator: ", ")
         // The rows keep their rowids from the baseline, so that the clocks can be copied without reading the rows.
         let hasOwnRowid = shape.hasRowid && !shape.isRowidKey
         let place = source.place(table, shape)
+        let shift = last == 0 ? "" : " + \(last)"
         let onConflict = try TableImporter.onConflict(shape.name, db)
         return try numbers.withFunctions(db) { peer, others in
             let clock = "life, time, \(peer("peer")), columns, \(others("others"))"
@@ -223,19 +275,19 @@ package struct BaselineJoiner {
                     try db.execute(
                         sql: """
                             INSERT\(onConflict) INTO main.\(shape.name.quotedIdentifier) (\(hasOwnRowid ? "rowid, " : "")\(names))
-                            SELECT \(source.rows(table, withRowid: hasOwnRowid));
-                            INSERT OR FAIL INTO main.\(shape.clockTable) SELECT \(place), \(clock) FROM \(source.clocks(table)) ORDER BY \(place);
+                            SELECT \(source.rows(table, withRowid: hasOwnRowid, shift));
+                            INSERT OR FAIL INTO main.\(shape.clockTable) SELECT \(place)\(shift), \(clock) FROM \(source.clocks(table)) ORDER BY \(place);
                             INSERT OR FAIL INTO main.\(shape.deadTable) SELECT \(keys), life FROM \(source.dead(table)) ORDER BY \(keys);
                             """)
                     try enterAsides(of: table, shape, source, clock: clock, db)
-                    guard try shape.hasRowid || Self.hasClocks(shape, db) else {
-                        try Self.empty(shape, db)
+                    guard try shape.hasRowid || Self.hasClocks(shape, part, db) else {
+                        try undo()
                         return false
                     }
                 } catch let error as DatabaseError where error.fault.isContent {
                     // This schema stores a key in another form, or has a rule that its migrations do not show. Join the
                     // records one by one.
-                    try Self.empty(shape, db)
+                    try undo()
                     return false
                 }
                 return true
@@ -250,9 +302,10 @@ package struct BaselineJoiner {
     /// Returns whether each row has its clock, if both are found by the key.
     ///
     /// A column type may have changed the key in the row.
-    private static func hasClocks(_ shape: TableShape, _ db: Database) throws -> Bool {
+    private static func hasClocks(_ shape: TableShape, _ part: TablePart?, _ db: Database) throws -> Bool {
         let isClock = shape.keyColumns.enumerated().map { "c.k\($0) = t.\($1.quotedIdentifier)" }.joined(separator: " AND ")
-        let hasNone = "NOT EXISTS (SELECT 1 FROM main.\(shape.clockTable) c WHERE \(isClock))"
+        let isPart = part?.rowCondition(in: shape).map { "t.\($0) AND " } ?? ""
+        let hasNone = "\(isPart)NOT EXISTS (SELECT 1 FROM main.\(shape.clockTable) c WHERE \(isClock))"
         return try !Bool.fetchOne(db, sql: "SELECT EXISTS (SELECT 1 FROM main.\(shape.name.quotedIdentifier) t WHERE \(hasNone))")!
     }
 

@@ -10,9 +10,14 @@ package struct BaselineRows {
     /// The largest life that a record can have reached.
     private let lastLife: Int64
 
-    package init(header: BaselineHeader) {
+    /// Prepares to check the rows of a baseline.
+    ///
+    /// - Parameters:
+    ///   - header: the baseline's header.
+    ///   - lives: the largest life that a record can have; nil for the limit that follows from the baseline's knowledge.
+    package init(header: BaselineHeader, lives: LifeLimit? = nil) {
         self.header = header
-        lastLife = LifeLimit(header.knowledge).last
+        lastLife = (lives ?? LifeLimit(header.knowledge)).last
     }
 
     /// Checks the rows of a table.

@@ -1,3 +1,4 @@
+internal import GRDB
 package import StoreFormat
 
 /// The SQL for the tables of a baseline, by its format.
@@ -36,11 +37,29 @@ package struct BaselineTables {
     }
 
     /// The rows, for SELECT: the rowid if the caller's table has rowids of its own, the key and the other columns.
-    func rows(_ table: BaselineHeader.Table, withRowid: Bool) -> String {
-        let columns = (withRowid ? ["r.rowid"] : []) + keys(table, of: "r") + values(table)
+    ///
+    /// `shift` is appended to each rowid.
+    func rows(_ table: BaselineHeader.Table, withRowid: Bool, _ shift: String = "") -> String {
+        let columns = (withRowid ? ["r.rowid\(shift)"] : []) + keys(table, of: "r") + values(table)
         let order = table.form?.hasRowid == false ? keys(table, of: "r") : ["r.rowid"]
         return
-            "\(columns.joined(separator: ", ")) FROM \(schema).\(RecordForm.table(table.number)) r ORDER BY \(order.joined(separator: ", "))"
+            "\(columns.joined(separator: ", ")) FROM \(records(of: table)) r ORDER BY \(order.joined(separator: ", "))"
+    }
+
+    /// The table with the keys and values of the records that the writer showed as they are.
+    func records(of table: BaselineHeader.Table) -> String { "\(schema).\(RecordForm.table(table.number))" }
+
+    /// A query for columns of all living records, shown or held aside.
+    func all(_ columns: String, _ table: BaselineHeader.Table) -> String {
+        "SELECT \(columns) FROM \(records(of: table)) UNION ALL SELECT \(columns) FROM \(others(table))"
+    }
+
+    /// Returns whether there are records of another part.
+    func holdsOthers(than part: TablePart, _ table: BaselineHeader.Table, _ db: Database) throws -> Bool {
+        guard let isPart = part.ownKeyCondition(in: part.shape) else { return false }
+        return try [records(of: table), others(table), dead(table)].contains { records in
+            try Bool.fetchOne(db, sql: "SELECT EXISTS (SELECT 1 FROM \(records) WHERE (\(isPart)) IS NOT TRUE)")!
+        }
     }
 
     /// The clocks, for FROM.

@@ -65,14 +65,15 @@ package struct LogImporter {
         // Relations are resolved once for all logs, because a later log may name the record that blocks an earlier one.
         outcome.imported = try ImportTransaction.perform(sealer, .sync, retention: conflictRetention, relations: .postpone, db) { transaction in
             var importers: [LogBody.Table: TableImporter] = [:]
+            // Peers get their numbers outside the savepoints, so that they stay known when a log is undone; and before any
+            // importer keeps their table, because a copy of it at each log costs as much as all peers there are.
+            for peer in logs.flatMap({ [$0.peer] + $0.others }) { _ = try StoreKnowledge.number(of: peer, in: &transaction.peers, db) }
             let holes = try Holes(db)
             var lives = try self.lives ?? LifeLimit(try StoreKnowledge.all(transaction.state, db))
             var rest = logs[...]
             while let first = rest.first {
                 let save = Self.save(at: rest)
                 rest = rest[save.endIndex...]
-                // Peers get their numbers outside the savepoint, so that they stay known when a log is undone.
-                for peer in save.flatMap({ [$0.peer] + $0.others }) { _ = try StoreKnowledge.number(of: peer, in: &transaction.peers, db) }
                 let before = isolating ? transaction.outcome.changes : RecordChanges()
                 let rejected = transaction.outcome.rejected
                 var joining = first

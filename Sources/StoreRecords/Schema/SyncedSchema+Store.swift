@@ -21,12 +21,21 @@ extension SyncedSchema {
                 table.name, access: access[table.name], columns: merging.columnPolicies, together: merging.together,
                 formerly: merging.formerNames, formerColumns: formerColumns)
         }
-        let migrations =
-            try db.tableExists("grdb_migrations") ? String.fetchAll(db, sql: "SELECT identifier FROM grdb_migrations ORDER BY rowid") : []
+        let migrations = try Self.migrations(db)
         var migrator = DatabaseMigrator()
         for migration in migrations.dropLast() { migrator.registerMigration(migration) { _ in } }
         migrator.registerMigration(migrations.last ?? "") { db in for statement in statements { try db.execute(sql: statement) } }
         self.init(migrator: migrator) { tables }
+    }
+
+    /// Returns the migrations of a store, in the order in which they ran.
+    ///
+    /// - Parameter db: the store.
+    /// - Returns: their identifiers.
+    /// - Throws: GRDB's errors.
+    package static func migrations(_ db: Database) throws -> [String] {
+        guard try db.tableExists("grdb_migrations") else { return [] }
+        return try String.fetchAll(db, sql: "SELECT identifier FROM grdb_migrations ORDER BY rowid")
     }
 
     /// Returns a statement that creates a table with the columns that sync.
