@@ -40,6 +40,7 @@ let package = Package(
         .library(name: "UbiquityStores", targets: ["UbiquityStores"]),
         .library(name: "StoreInspection", targets: ["StoreInspection"]),
         .library(name: "SyncthingStatus", targets: ["SyncthingStatus"]),
+        .library(name: "ObjectTransfer", targets: ["ObjectTransfer"]),
         .library(name: "UbiquityTesting", targets: ["UbiquityTesting"]),
     ],
     traits: [
@@ -65,13 +66,16 @@ let package = Package(
         .systemLibrary(name: "COpenSSL", pkgConfig: "libcrypto", providers: [.apt(["libssl-dev"])]),
         // How a number is written in the broker's protocol and in logs.
         .target(name: "ByteCoding", swiftSettings: settings),
+        // SHA-256, of which the names of files and the lists of what they hold are made.
+        .target(name: "ContentHashing", dependencies: ["COpenSSL", system], swiftSettings: settings),
         .target(name: "TreeWatching", dependencies: ["CLinux", system, logging], swiftSettings: settings),
         .target(name: "FileCoordination", dependencies: ["ByteCoding", "CLinux", "TreeWatching", system, logging], swiftSettings: settings),
         .target(
             name: "UbiquityContainers",
             dependencies: ["CLinux", "TreeWatching", "FileCoordination", system, logging], swiftSettings: settings),
         // What a store is: the files of a content, one SQLite file, the exchange between the two, the handle that an app holds, and what tools read.
-        .target(name: "StoreFormat", dependencies: ["ByteCoding", "COpenSSL", "UbiquityContainers", system], swiftSettings: settings),
+        .target(
+            name: "StoreFormat", dependencies: ["ByteCoding", "COpenSSL", "ContentHashing", "UbiquityContainers", system], swiftSettings: settings),
         // What follows from the signed statements of a container: who may change what.
         .target(name: "StoreAuthority", dependencies: ["UbiquityContainers", "StoreFormat"], swiftSettings: settings),
         .target(
@@ -82,6 +86,14 @@ let package = Package(
                 "CLinux", "TreeWatching", "UbiquityContainers", "StoreFormat", "StoreAuthority", "StoreRecords", grdb, sqlite, system, logging,
             ],
             swiftSettings: settings),
+        // What carries containers to clouds: it knows files, and no stores.
+        .target(
+            name: "ObjectTransfer", dependencies: ["CLinux", "ContentHashing", "TreeWatching", "UbiquityContainers", grdb, system, logging],
+            swiftSettings: settings),
+        // Clouds that rclone reaches.
+        .target(
+            name: "RcloneTransfer",
+            dependencies: ["ObjectTransfer", "TreeWatching", "UbiquityContainers", http, nio, nioHTTP, system, logging], swiftSettings: settings),
         // Public places over HTTP.
         .target(
             name: "HTTPPlaces", dependencies: ["UbiquityContainers", "StoreFormat", "StoreExchange", http, nio, nioHTTP, system],
@@ -111,13 +123,17 @@ let package = Package(
             dependencies: ["CLinux", "TreeWatching", "FileCoordination", "UbiquityContainers", "UbiquityStores", system],
             swiftSettings: settings),
 
+        // What carries a container, by the configuration of a device home.
+        .target(
+            name: "ConfiguredTransports", dependencies: ["ObjectTransfer", "SyncthingStatus", "UbiquityContainers", system], swiftSettings: settings),
+
         // What the tools have in common on a command line, and the tools: parse, call, print.
         .target(name: "ToolSupport", dependencies: [arguments], swiftSettings: settings),
         .executableTarget(
             name: "ubwatch",
             dependencies: [
-                "CLinux", "SyncthingStatus", "ToolSupport", "TreeWatching", "UbiquityContainers", "StoreInspection", "UbiquityStores", arguments,
-                rainbow, system,
+                "CLinux", "ConfiguredTransports", "SyncthingStatus", "ToolSupport", "TreeWatching", "UbiquityContainers", "StoreInspection",
+                "UbiquityStores", arguments, rainbow, system,
             ],
             swiftSettings: settings),
         // An event source over libinotifytools, which is GPL-2.0-only: a program of its own, linked by no library.
@@ -126,14 +142,19 @@ let package = Package(
         .executableTarget(
             name: "ubcontrol",
             dependencies: [
-                "CLinux", "FileCoordination", "SyncthingStatus", "ToolSupport", "TreeWatching", "UbiquityContainers", "StoreInspection",
-                "UbiquityStores",
+                "CLinux", "ConfiguredTransports", "FileCoordination", "ObjectTransfer", "RcloneTransfer", "SyncthingStatus", "ToolSupport",
+                "TreeWatching", "UbiquityContainers", "StoreInspection", "UbiquityStores",
                 "UbiquityTesting",
                 arguments, rainbow, system,
             ],
             swiftSettings: settings),
         .executableTarget(
             name: "ubiquityd", dependencies: ["CLinux", "FileCoordination", "ToolSupport", "TreeWatching", arguments, logging, system],
+            swiftSettings: settings),
+
+        .executableTarget(
+            name: "ubtransfer",
+            dependencies: ["CLinux", "ObjectTransfer", "RcloneTransfer", "ToolSupport", "TreeWatching", "UbiquityContainers", arguments, system],
             swiftSettings: settings),
 
         // Examples and benchmarks, part of no product.
@@ -170,10 +191,15 @@ let package = Package(
                 "UbiquityTesting", grdb, system,
             ],
             path: "Tools/PlaceSimulation", swiftSettings: settings),
+        // Devices that share nothing but a faulty cloud, in memory.
+        .target(
+            name: "TransferSimulation", dependencies: ["ContentHashing", "ObjectTransfer", "UbiquityContainers", "UbiquityTesting", system],
+            path: "Tools/TransferSimulation", swiftSettings: settings),
         .executableTarget(
             name: "ubiquity-simulate",
             dependencies: [
-                "SignedSimulation", "PlaceSimulation", "UbiquityContainers", "UbiquityStores", "UbiquityTesting", arguments, grdb, system,
+                "SignedSimulation", "PlaceSimulation", "TransferSimulation", "UbiquityContainers", "UbiquityStores", "UbiquityTesting", arguments,
+                grdb, system,
             ],
             path: "Tools/Simulate",
             swiftSettings: settings),
@@ -188,8 +214,8 @@ let package = Package(
         .executableTarget(
             name: "ubiquity-bench",
             dependencies: [
-                "BareInotify", "CLinux", "TreeWatching", "FileCoordination", "UbiquityContainers", "HTTPPlaces", "UbiquityStores", "StoreInspection",
-                "Contributors", "ToolProcesses", arguments, grdb, system,
+                "BareInotify", "CLinux", "TreeWatching", "FileCoordination", "UbiquityContainers", "ObjectTransfer", "RcloneTransfer", "HTTPPlaces",
+                "UbiquityStores", "StoreInspection", "Contributors", "ToolProcesses", arguments, grdb, system,
             ],
             path: "Tools/Benchmarks", swiftSettings: settings),
         .executableTarget(
@@ -198,7 +224,10 @@ let package = Package(
 
         .target(
             name: "FuzzDecoders",
-            dependencies: ["UbiquityContainers", "StoreFormat", "StoreRecords", "StoreExchange", "StoreInspection", "UbiquityStores", grdb, system],
+            dependencies: [
+                "ContentHashing", "ObjectTransfer", "UbiquityContainers", "StoreFormat", "StoreRecords", "StoreExchange", "StoreInspection",
+                "UbiquityStores", grdb, system,
+            ],
             path: "Tools/Fuzz/Decoders",
             swiftSettings: settings),
         .executableTarget(name: "ubiquity-fuzz", dependencies: ["FuzzDecoders"], path: "Tools/Fuzz/Program", swiftSettings: settings),
@@ -229,6 +258,13 @@ let package = Package(
             ],
             exclude: ["FuzzFinds"], swiftSettings: settings),
         .testTarget(
+            name: "ObjectTransferTests",
+            dependencies: [
+                "ContentHashing", "ObjectTransfer", "RcloneTransfer", "TransferSimulation", "ToolProcesses", "TreeWatching", "UbiquityContainers",
+                "UbiquityStores", "UbiquityTesting", "Waiting", "ubtransfer", "ubcontrol", grdb, system,
+            ],
+            swiftSettings: settings),
+        .testTarget(
             name: "UbiquityTestingTests", dependencies: ["UbiquityContainers", "UbiquityStores", "UbiquityTesting", "Waiting", grdb, system],
             swiftSettings: settings),
         .testTarget(
@@ -246,7 +282,7 @@ let package = Package(
             dependencies: [
                 "CLinux", "ToolProcesses", "ToolSupport", "Waiting", "UbiquityContainers", "StoreInspection", "UbiquityStores", "UbiquityTesting",
                 "ubwatch",
-                "ubcontrol", "ubiquityd", "ubiquity-torture",
+                "ubcontrol", "ubiquityd", "ubtransfer", "ubiquity-torture",
                 "notes", "people", "people-by-state", "groceries", "scores",
                 "ubiquity-demo", "ubiquity-bench", "ubiquity-simulate", "ubiquity-wipes", system,
             ],

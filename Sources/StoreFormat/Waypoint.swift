@@ -1,11 +1,6 @@
-internal import Foundation
-internal import Glibc
+internal import UbiquityContainers
 
-/// A named point in code that writes, at which a test can kill the process: `UBIQUITY_KILL_AT=<name>` or `<name>:<nth
-/// time>`.
-///
-/// `UBIQUITY_STOP_AT` stops the process instead, until it gets SIGCONT. Waypoints work in debug builds only; in release
-/// builds they cost nothing.
+/// A named point in the code of stores that writes, at which a test can kill the process; see ``KillPoint``.
 package enum Waypoint: String {
     case copyBatch = "copy.batch"
     case copyCompared = "copy.compared"
@@ -98,37 +93,5 @@ package enum Waypoint: String {
     case lifeEmptied = "life.emptied"
     case lifeDone = "life.done"
 
-    package func pass() {
-        #if DEBUG
-            guard let target = Self.target, target.name == rawValue else { return }
-            let passes = Self.passes.add()
-            // The signal goes to this thread, so that it does not continue while another thread takes the signal.
-            if passes == target.count { pthread_kill(pthread_self(), target.signal) }
-        #endif
-    }
-
-    #if DEBUG
-        private static let target: (name: String, count: Int, signal: Int32)? = {
-            let environment = ProcessInfo.processInfo.environment
-            guard let text = environment["UBIQUITY_KILL_AT"] ?? environment["UBIQUITY_STOP_AT"] else { return nil }
-            let parts = text.split(separator: ":")
-            return (String(parts[0]), parts.count > 1 ? Int(parts[1]) ?? 1 : 1, environment["UBIQUITY_KILL_AT"] == nil ? SIGSTOP : SIGKILL)
-        }()
-
-        private static let passes = PassCount()
-
-        private final class PassCount: Sendable {
-            private let count = Mutex(0)
-            func add() -> Int {
-                count.withLock {
-                    $0 += 1
-                    return $0
-                }
-            }
-        }
-    #endif
+    package func pass() { KillPoint.pass(rawValue) }
 }
-
-#if DEBUG
-    internal import Synchronization
-#endif

@@ -195,17 +195,3 @@ public struct SyncthingTransport: Transport {
         return folder
     }
 }
-
-/// Returns what carries a container, by the configuration of a device home.
-///
-/// - Parameters:
-///   - container: the container's directory.
-///   - home: the device home; nil if there is none.
-/// - Returns: Syncthing if `config.json` names one, otherwise the directory.
-/// - Throws: `ContainerError` when the file cannot be read or understood; `SyncthingError` when its values are
-///   unusable.
-package func configuredTransport(for container: FilePath, home: DeviceHome?) throws -> any Transport {
-    guard let home else { return DirectoryTransport(container) }
-    if let endpoint = try SyncthingEndpoint(configuredIn: home) { return SyncthingTransport(container, endpoint: endpoint) }
-    return DirectoryTransport(container, isShared: home.sharesDirectory)
-}

@@ -1,8 +1,8 @@
 import ArgumentParser
+import ConfiguredTransports
 import Foundation
 import Rainbow
 import StoreInspection
-import SyncthingStatus
 import SystemPackage
 import ToolSupport
 import UbiquityContainers

@@ -1,4 +1,5 @@
 import ArgumentParser
+import ConfiguredTransports
 import Foundation
 import SyncthingStatus
 import SystemPackage

@@ -13,9 +13,9 @@ struct DoctorCommand: AsyncParsableCommand {
         abstract: "Find the problems that keep this device from syncing, and print the remedies.",
         discussion: """
             Inspects the device home, the account, the containers root and its file system, each container and the names in it, the stores' \
-            contents, whether the stores of this device exchange, the public containers that it has keys for, the broker, and Syncthing if config.json names it. Prints one line for each \
+            contents, whether the stores of this device exchange, the public containers that it has keys for, the broker, and Syncthing or the cloud if config.json names it. Prints one line for each \
             finding: a fault stops something from working, a warning may do so later, a remark does neither. The command writes nothing, except \
-            that SQLite records in its shared memory who reads a store; it contacts only the broker and Syncthing, and may run beside the apps.
+            that SQLite records in its shared memory who reads a store; it contacts only the broker, Syncthing, the transfer agent and rclone, and may run beside the apps.
 
                 ubcontrol doctor --store STORE
 
@@ -74,6 +74,7 @@ struct DoctorCommand: AsyncParsableCommand {
         let conditions = await StoreCondition.withDeliveries(StoreCondition.all(of: home, in: known), home, known)
         findings += conditions.compactMap(StoreDiagnosis.finding) + conditions.compactMap(StoreDiagnosis.delivery)
         for store in stores { findings += StoreDiagnosis.store(at: store, root: diagnosis.root?.place.path) }
+        if home.usesCloud { return (diagnosis, findings + (await CloudDiagnosis(home).findings)) }
         return (diagnosis, findings + (try await syncthing(home, diagnosis)))
     }
 
@@ -96,7 +97,8 @@ struct DoctorCommand: AsyncParsableCommand {
             return [
                 Finding(
                     .remark, .syncthing, home.configurationFile, "Syncthing is not asked, because the file does not contain its address",
-                    "run: ubcontrol setup syncthing, or: ubcontrol setup shared DIR, if all devices share a disk")
+                    "run: ubcontrol setup syncthing, or: ubcontrol setup cloud REMOTE:DIR, or: ubcontrol setup shared DIR, if all devices share a disk"
+                )
             ]
         }
         var places = diagnosis.containers.map(\.place.path)

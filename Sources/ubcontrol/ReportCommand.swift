@@ -126,7 +126,7 @@ struct ReportedFinding: Encodable {
         (severity, area, path, remedy) = (finding.severity, finding.area, finding.path, finding.remedy)
         switch area {
         case .home, .account, .root, .container, .broker: what = finding.what
-        case .item, .store, .syncthing: what = names == nil ? finding.what : nil
+        case .item, .store, .syncthing, .cloud: what = names == nil ? finding.what : nil
         }
         guard let names, let found = path.map({ FilePath($0) }) else { return }
         for container in containers.flatMap({ [$0, PathFacts.resolved($0)] }) {

@@ -22,7 +22,7 @@ struct SetupStatusCommand: AsyncParsableCommand {
 
     @Flag(
         help: """
-            Print a JSON object: account, containers, deviceName, transport (syncthing, directory, or null), syncthing (address, version, device, \
+            Print a JSON object: account, containers, deviceName, transport (syncthing, directory, cloud, or null), cloud (its remote), syncthing (address, version, device, \
             folder), devices (device, name, isConnected, sees: whether both have exchanged the folder), hasOpenCode, isReady.
             """)
     var json = false
@@ -55,6 +55,7 @@ struct SetupStatus: Encodable {
     var containers: String?
     var deviceName: String
     var transport: String?
+    var cloud: String?
     var syncthing: Syncthing?
     var devices: [Device] = []
     var hasOpenCode: Bool
@@ -66,7 +67,8 @@ struct SetupStatus: Encodable {
         transport = try HomeSettings(home).transport
         guard let account = try home.account, let root = try home.containersRoot else { return }
         (self.account, containers) = (account.description, root.string)
-        isReady = transport == SetupSharedCommand.transport
+        if home.usesCloud { cloud = try home.cloud?.remote }
+        isReady = transport == SetupSharedCommand.transport || cloud != nil
         guard !isReady, let configured = try home.syncthing else { return }
         transport = "syncthing"
         let wish = SetupWish(account: account, root: PathFacts.resolved(root), deviceName: deviceName)
@@ -91,6 +93,8 @@ struct SetupStatus: Encodable {
             let folder = syncthing.folder.map { "shares them as \($0.printable)" } ?? "does not share them".yellow
             lines.append(
                 "Syncthing \(syncthing.version.printable) at \(syncthing.address.printable), device \(syncthing.device.prefix(7)), \(folder)")
+        } else if let cloud {
+            lines.append("\(cloud.printable) carries them; see `ubcontrol transfer`")
         } else if transport == SetupSharedCommand.transport {
             lines.append("a shared disk carries them")
         } else {

@@ -41,7 +41,7 @@ struct SetupUndoCommand: AsyncParsableCommand {
             }
             var members: [String: (any Encodable & Sendable)?] = [:]
             if record.hasEndpoint { members["syncthing"] = .some(record.earlierEndpoint) }
-            if record.hasTransport { members["transport"] = .some(nil) }
+            if record.hasTransport { (members["transport"], members["cloud"]) = (.some(nil), .some(nil)) }
             if record.hasDeviceName { members["deviceName"] = .some(nil) }
             if !members.isEmpty {
                 try HomeSettings(home).configure(members)

@@ -1,5 +1,5 @@
+import ConfiguredTransports
 import StoreInspection
-import SyncthingStatus
 import SystemPackage
 import ToolSupport
 import UbiquityContainers

@@ -25,7 +25,7 @@ struct UbControl: AsyncParsableCommand {
         subcommands: [
             DeviceStatusCommand.self, SetupCommand.self, SignInCommand.self, SignOutCommand.self, AccountCommand.self, ContainerCommand.self,
             StoreCommand.self,
-            PublicCommand.self,
+            PublicCommand.self, TransferCommand.self,
             PeersCommand.self,
             KeptCommand.self, ClaimsCommand.self, PresentersCommand.self, WhyCommand.self, BrokerCommand.self, LogLevelCommand.self,
             DoctorCommand.self, ReportCommand.self, DevicesCommand.self,

@@ -1,7 +1,7 @@
 import ArgumentParser
+import ConfiguredTransports
 import Foundation
 import Rainbow
-import SyncthingStatus
 import SystemPackage
 import ToolSupport
 import UbiquityContainers

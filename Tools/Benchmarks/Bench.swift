@@ -50,6 +50,7 @@ struct Bench: AsyncParsableCommand {
 enum Suites {
     static let all: [String: any (Suite & Sendable).Type] = [
         "coordination": CoordinationSuite.self, "lifecycle": LifecycleSuite.self, "public": PublicSuite.self, "store": StoreSuite.self,
+        "transfer": TransferSuite.self,
         "tools": ToolsSuite.self, "watching": WatchingSuite.self,
     ]
 }

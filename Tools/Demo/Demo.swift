@@ -15,6 +15,9 @@ struct Demo: AsyncParsableCommand {
     @Flag(help: "Print a JSON object a check: check, ok, detail.")
     var json = false
 
+    @Flag(help: "Instead of a shared directory, an encrypted one on a WebDAV server, which transfer agents reach through rclone.")
+    var cloud = false
+
     @Flag(help: "Keep the temporary directory, and print its path.")
     var keep = false
 
@@ -22,13 +25,15 @@ struct Demo: AsyncParsableCommand {
         let directory = FileManager.default.temporaryDirectory.appending(path: "ubiquity-demo-\(UUID().uuidString)").path
         try FileManager.default.createDirectory(atPath: directory, withIntermediateDirectories: true)
         var checks = Checks(json: json)
-        var story = Story(directory: FilePath(directory))
-        do {
-            try await story.tell(&checks)
-        } catch {
-            checks.check("the story could be told to its end", false, String(describing: error))
+        if cloud {
+            var story = CloudStory(directory: FilePath(directory))
+            do { try await story.tell(&checks) } catch { checks.fail(error) }
+            await story.end()
+        } else {
+            var story = Story(directory: FilePath(directory))
+            do { try await story.tell(&checks) } catch { checks.fail(error) }
+            await story.end()
         }
-        await story.end()
         if keep {
             FileHandle.standardError.write(Data("kept: \(directory)\n".utf8))
         } else {
@@ -58,6 +63,9 @@ struct Checks {
             FileHandle.standardOutput.write(Data("\(ok ? "✓" : "✗") \(name)\n    \(detail)\n".utf8))
         }
     }
+
+    /// Prints why the story has no end.
+    mutating func fail(_ error: any Error) { check("the story could be told to its end", false, String(describing: error)) }
 
     /// Prints a line that is not a check.
     func say(_ text: String) {

@@ -22,6 +22,8 @@ struct Simulate: AsyncParsableCommand {
 
             With --places, accounts write a public container, its owner publishes it and is interrupted, and readers poll a faulty server. \
             Decisions repeat with a seed; keys and identifiers are new in each run.
+
+            With --transfers, devices share nothing but a faulty cloud: their agents crash, containers and indices are lost, epochs begin.
             """,
         subcommands: [Upgrade.self]
     )
@@ -65,13 +67,18 @@ struct Simulate: AsyncParsableCommand {
     @Flag(help: "Instead of stores, public places: a publisher, and readers that poll a faulty server.")
     var places = false
 
-    @Flag(help: "With --signed or --places, print what happens in the one seed.")
+    @Flag(help: "Instead of stores, transfer agents: devices that share nothing but a faulty cloud.")
+    var transfers = false
+
+    @Flag(help: "With --signed, --places or --transfers, print what happens in the one seed.")
     var trace = false
 
     func validate() throws {
         if !signed, without != nil { throw ValidationError("--without needs --signed.") }
-        if !signed, !places, trace { throw ValidationError("--trace needs --signed or --places.") }
-        if signed, places { throw ValidationError("--signed and --places are different simulations; choose one.") }
+        if !signed, !places, !transfers, trace { throw ValidationError("--trace needs --signed, --places or --transfers.") }
+        if [signed, places, transfers].count(where: \.self) > 1 {
+            throw ValidationError("--signed, --places and --transfers are different simulations; choose one.")
+        }
         if SignedCommand.rules(without) == nil {
             throw ValidationError("“\(without ?? "")” is no rule; these are: \(SignedRule.allCases.map(\.rawValue).joined(separator: ", ")), or all.")
         }
@@ -100,6 +107,10 @@ struct Simulate: AsyncParsableCommand {
         }
         if places {
             guard await PlaceCommand(seeds: range!, turns: operations, traces: trace).run() else { throw ExitCode(1) }
+            return
+        }
+        if transfers {
+            guard await TransferSeeds(seeds: range!, operations: operations, traces: trace).run() else { throw ExitCode(1) }
             return
         }
         let start = ContinuousClock.now

@@ -14,7 +14,7 @@ package struct Finding: Sendable, Hashable, Codable {
 
     /// The subject of a finding.
     package enum Area: String, Sendable, Codable, CaseIterable {
-        case home, account, root, container, item, store, broker, syncthing
+        case home, account, root, container, item, store, broker, syncthing, cloud
     }
 
     package var severity: Severity

@@ -1,6 +1,7 @@
 public import SystemPackage
 
-/// What carries a container's files between the user's devices: a shared directory, Syncthing, or another program.
+/// What carries a container's files between the user's devices: a shared directory, Syncthing, a cloud,
+/// or another program.
 ///
 /// Each transport answers the same questions: whether it works, where each item is, what the other devices have and
 /// this one has not, and how far each other device is.
@@ -12,7 +13,7 @@ public import SystemPackage
 /// }
 /// ```
 public protocol Transport: Sendable {
-    /// The stable name of the kind: `none`, `directory`, `syncthing`.
+    /// The stable name of the kind: `none`, `directory`, `syncthing`, `cloud`.
     var kind: TransportKind { get }
 
     /// Returns whether the transport works now, and how far the other devices are.
@@ -106,6 +107,8 @@ public enum TransportKind: String, Sendable, Hashable, Codable, CustomStringConv
     case directory
     /// Syncthing.
     case syncthing
+    /// A cloud, through the transfer agent.
+    case cloud
 
     /// The name for people.
     public var description: String {
@@ -113,6 +116,7 @@ public enum TransportKind: String, Sendable, Hashable, Codable, CustomStringConv
         case .none: "no known transport"
         case .directory: "the shared directory"
         case .syncthing: "Syncthing"
+        case .cloud: "the cloud"
         }
     }
 }

@@ -43,7 +43,7 @@ public struct TransportCondition: Sendable, Hashable, Codable {
     public var isConnected: Bool? {
         switch kind {
         case .none: nil
-        case .directory: isReachable
+        case .directory, .cloud: isReachable
         case .syncthing: isReachable && devices.contains(where: \.isConnected)
         }
     }

@@ -112,5 +112,5 @@ public struct MassDeletionLimit: Sendable, Hashable, Codable {
         self.share = share
     }
 
-    func isPassed(by removed: Int, of all: Int) -> Bool { removed >= max(items, 1) && Double(removed) >= share * Double(all) }
+    package func isPassed(by removed: Int, of all: Int) -> Bool { removed >= max(items, 1) && Double(removed) >= share * Double(all) }
 }

@@ -1,7 +1,7 @@
+import ConfiguredTransports
 import Foundation
 import Glibc
 internal import StoreInspection
-import SyncthingStatus
 import SystemPackage
 import UbiquityContainers
 import UbiquityStores

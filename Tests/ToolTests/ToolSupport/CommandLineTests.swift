@@ -20,7 +20,7 @@ struct CommandLineTests {
             (["ubcontrol", "stor", "list"], "ubcontrol store"), (["ubcontrol", "store", "lsit"], "ubcontrol store list"),
             (["ubcontrol", "docter"], "ubcontrol doctor"), (["ubcontrol", "kept", "sohw", "x"], "ubcontrol kept show"),
             // What there is under another word.
-            (["ubcontrol", "pause", "Notes.sqlite"], "ubcontrol store pause"), (["ubcontrol", "wipe"], "ubcontrol container wipe"),
+            (["ubcontrol", "rebuild", "Notes.sqlite"], "ubcontrol store rebuild"), (["ubcontrol", "wipe"], "ubcontrol container wipe"),
             (["ubwatch", "statsu", "/tmp"], "ubwatch status"), (["ubwatch", "verfy"], "ubwatch verify"),
         ]
         for (typed, command) in meant {

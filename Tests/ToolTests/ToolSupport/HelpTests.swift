@@ -142,8 +142,8 @@ struct HelpTests {
         let bin = Tool.path("ubcontrol").removingLastComponent().string
         let made = try await Tool.run(
             "/usr/bin/python3", [packageDirectory.appending("Tools/manual").string, directory.string], environment: ["UBIQUITY_BIN": bin])
-        #expect(made.status == 0 && made.output.split(separator: "\n").count == 3, "\(made)")
-        for program in ["ubcontrol", "ubwatch", "ubiquityd"] {
+        #expect(made.status == 0 && made.output.split(separator: "\n").count == 4, "\(made)")
+        for program in ["ubcontrol", "ubwatch", "ubiquityd", "ubtransfer"] {
             let page = directory.appending("\(program).1").string
             #expect(try String(contentsOfFile: page, encoding: .utf8).hasPrefix(".TH \(program.uppercased()) 1\n"))
             try #require(FileManager.default.fileExists(atPath: "/usr/bin/groff"), "there is no groff: Tools/setup installs the package groff-base")

@@ -1,9 +1,10 @@
+internal import ContentHashing
 internal import Foundation
+internal import ObjectTransfer
 internal import UbiquityContainers
 internal import UbiquityStores
 
 extension FuzzDecoder {
-    private static let peer = PeerIdentifier("alice~0785bf93-b82f-4b53-9fa1-b45b2ee096c3")!
     private static let hash = ContentHash(of: [1])
 
     /// Valid examples to start from.
@@ -27,6 +28,7 @@ extension FuzzDecoder {
         case .wire: [Self.sampleValues, Array(repeating: 7, count: 34)]
         case .statement: Self.sampleStatements
         case .bundle: [Self.sampleBundle, Self.sampleDeaths]
+        case .news: Self.sampleNews
         case .baseline: BaselineStores.seeds + BaselineScript.seeds
         }
     }
@@ -36,6 +38,24 @@ extension FuzzDecoder {
     private static let someID = StatementIdentifier(ContentHash(of: [3]))
     private static let account = AccountIdentifier(ContentHash(of: [4]))
     private static let rights = LogRights(container: container, policy: someID, certificate: someID)
+
+    private static var sampleNews: [[UInt8]] {
+        var bulletin = Bulletin(device: transferDevice, number: 1, previous: hash)
+        bulletin.peers = [peer]
+        let content = "org.example.notes/CoreData/Notes"
+        let paths = [
+            "\(content)/\(peer)/1/1.ublog", "\(content)/\(peer)/1/values/ab", "\(content)/epochs/2.\(peer)", "org.example.notes/.ubiquity/\(peer)",
+        ]
+        for path in paths.dropLast() { bulletin.uploaded[TransferPath(path, of: transferAccount)!] = FileDigest(size: 1, hash: hash) }
+        bulletin.removed = [TransferPath(paths[3], of: transferAccount)!]
+        var inventory = bulletin
+        inventory.isInventory = true
+        return [
+            bulletin.encoded, inventory.encoded, Canary().encoded,
+            Array(BulletinName(device: transferDevice, number: 1, hash: hash).description.utf8),
+        ]
+            + paths.map { Array($0.utf8) }
+    }
 
     private static var sampleBundle: [UInt8] {
         var writer = WireWriter()

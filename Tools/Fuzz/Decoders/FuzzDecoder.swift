@@ -1,4 +1,6 @@
+internal import ContentHashing
 internal import Foundation
+internal import ObjectTransfer
 internal import UbiquityContainers
 internal import UbiquityStores
 
@@ -17,6 +19,8 @@ package enum FuzzDecoder: String, CaseIterable, Sendable {
     case statement
     /// Bundles and lists of deaths of public places; heads are signed files, as statements are.
     case bundle
+    /// Bulletins of a cloud, the identifier of a remote, and the paths and names in both.
+    case news
     /// Baselines, and the effects of joining them on a store.
     case baseline
 
@@ -31,6 +35,7 @@ package enum FuzzDecoder: String, CaseIterable, Sendable {
         case .wire: Self.readWire(bytes)
         case .statement: Self.readStatement(bytes)
         case .bundle: Self.readBundle(bytes)
+        case .news: Self.readNews(bytes)
         case .baseline: BaselineStores.read(bytes)
         }
     }
@@ -46,6 +51,29 @@ package enum FuzzDecoder: String, CaseIterable, Sendable {
             precondition((try? again.next()) == entry && again.isAtEnd, "an entry is not read as it was written")
         }
     }
+
+    private static func readNews(_ bytes: [UInt8]) {
+        if let canary = try? Canary(decoding: bytes) { precondition((try? Canary(decoding: canary.encoded)) == canary) }
+        let text = String(decoding: bytes, as: UTF8.self)
+        if let name = BulletinName(text) { precondition(name.description == text, "a bulletin's name has one spelling") }
+        if let path = TransferPath(text, of: transferAccount) {
+            precondition(
+                path.description == text && !text.hasPrefix("/") && !text.split(separator: "/").contains(".."), "a path that leads elsewhere")
+        }
+        let name = Bulletin.name(transferDevice, 1, bytes)
+        guard let bulletin = try? Bulletin(decoding: bytes, named: name, of: transferAccount) else { return }
+        let again = bulletin.encoded
+        precondition(
+            (try? Bulletin(decoding: again, named: Bulletin.name(transferDevice, 1, again), of: transferAccount)) == bulletin,
+            "a bulletin is not read as it was written")
+        var book = TransferBook(account: transferAccount, device: TransferDevice("00000000-0000-4000-8000-000000000002")!)
+        book.take(bulletin, name)
+        _ = book.plan(TransferSituation(peers: [peer]))
+    }
+
+    static let peer = PeerIdentifier("alice~0785bf93-b82f-4b53-9fa1-b45b2ee096c3")!
+    static let transferAccount = try! AccountName("alice")
+    static let transferDevice = TransferDevice("00000000-0000-4000-8000-000000000001")!
 
     private static func readLog(_ bytes: [UInt8]) {
         guard let log = try? LogFile(decoding: bytes) else { return }

@@ -3,7 +3,7 @@ package import SystemPackage
 
 /// The SHA-256 hash of a file's bytes.
 ///
-/// It is part of the file's name, and is named by the next log.
+/// A log has it in its name, the next log names it, and a bulletin of the cloud lists it.
 public struct ContentHash: Hashable, Comparable, Sendable, CustomStringConvertible {
     /// The bytes are stored inline, because there is a hash for every log of a container.
     private let words: Words
@@ -45,7 +45,7 @@ public struct ContentHash: Hashable, Comparable, Sendable, CustomStringConvertib
     /// Reads 64 hexadecimal digits in lower case.
     ///
     /// It is not generic: a listing of a hundred thousand logs took most of its time in the witnesses of a collection.
-    init?(hexadecimal digits: UnsafeRawBufferPointer) {
+    package init?(hexadecimal digits: UnsafeRawBufferPointer) {
         guard digits.count == Self.digits else { return nil }
         var words = Words()
         let isWhole = withUnsafeMutableBytes(of: &words) { bytes in
@@ -62,7 +62,7 @@ public struct ContentHash: Hashable, Comparable, Sendable, CustomStringConvertib
     }
 
     /// The number of hexadecimal digits.
-    static let digits = 64
+    package static let digits = 64
 
     /// Computes the hash of bytes.
     public init(of data: [UInt8]) {

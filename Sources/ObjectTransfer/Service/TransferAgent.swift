@@ -1,0 +1,477 @@
+internal import Foundation
+internal import Logging
+internal import SystemPackage
+internal import TreeWatching
+package import UbiquityContainers
+
+/// Carries the containers of the signed-in account between a device and its cloud, for as long as it runs.
+///
+/// It follows the account and the configuration, watches the containers, and asks the remote from time to time. All
+/// decisions are the book's; this type only decides when to look.
+package actor TransferAgent {
+    /// Opens the store of an account in a cloud.
+    package typealias Opening = @Sendable (CloudConfiguration, AccountName) async throws -> any ObjectStore
+
+    private let home: TransferHome
+    private let open: Opening
+    private let options: TransferOptions
+    private let log = Logger.ubiquity
+    private let board = TransferBoard()
+    private var run: Run?
+    private var status = TransferStatus(.off)
+    private var followers: [UUID: AsyncStream<Void>.Continuation] = [:]
+    /// Wakes the loop: a request, a change here, or the end of a wait.
+    private let wakes: (stream: AsyncStream<Wake>, end: AsyncStream<Wake>.Continuation)
+    private var dirty: Dirty = .everything
+    private var wantsPass = false
+    /// Whether something has changed since the last pass began.
+    private var isWoken = false
+    private var waiters: [CheckedContinuation<Void, Never>] = []
+    private var allowed: Set<String> = []
+    /// The pass that is being made.
+    private var passing: Task<TransferRunner.Outcome, any Error>?
+
+    private enum Wake: Sendable {
+        case changed
+        case timer(Int)
+    }
+
+    fileprivate enum Dirty {
+        case nothing
+        case paths(Set<TransferPath>)
+        case everything
+    }
+
+    /// The transfer of one account with one cloud.
+    private struct Run {
+        var account: AccountName
+        var root: FilePath
+        var cloud: CloudConfiguration
+        var runner: TransferRunner
+        var store: any ObjectStore
+        var index: TransferIndex
+        var watch: Task<Void, Never>
+        var backoff = Backoff()
+        var lastActivity = ContinuousClock.now
+        var lastRepair: ContinuousClock.Instant?
+        var lastScan: ContinuousClock.Instant?
+    }
+
+    /// Creates an agent, which does nothing before ``serve()``.
+    package init(_ home: DeviceHome, options: TransferOptions = TransferOptions(), open: @escaping Opening) {
+        (self.home, self.options, self.open) = (TransferHome(home), options, open)
+        let (stream, end) = AsyncStream.makeStream(of: Wake.self, bufferingPolicy: .bufferingNewest(64))
+        wakes = (stream, end)
+    }
+
+    // MARK: The loop
+
+    /// How long changes here are gathered before they are sent.
+    private static let gathering = Duration.milliseconds(250)
+    /// How often all objects are listed, as repair, and all files here are looked at.
+    private static let repairing = Duration.seconds(86400)
+
+    /// Runs until the task is cancelled.
+    package func serve() async {
+        let identity = Task { [weak self, home] in
+            // The present account comes first. Where the home cannot be watched, the account is read at each pass.
+            guard let changes = try? home.home.identityChanges else { return }
+            for await _ in changes { await self?.note(.everything) }
+        }
+        defer {
+            identity.cancel()
+            run?.watch.cancel()
+            for follower in followers.values { follower.finish() }
+        }
+        var timer: Task<Void, Never>?
+        var turn = 0
+        while !Task.isCancelled {
+            let wait = await passOnce()
+            // Who has asked during the pass waits for the next one.
+            if wantsPass || wait == .zero, !Task.isCancelled { continue }
+            for waiter in waiters { waiter.resume() }
+            waiters = []
+            if Task.isCancelled { continue }
+            turn += 1
+            let (own, wake) = (turn, wakes.end)
+            timer?.cancel()
+            timer = Task {
+                guard (try? await Task.sleep(for: wait)) != nil else { return }
+                wake.yield(.timer(own))
+            }
+            status.next = Date().addingTimeInterval(wait / .seconds(1))
+            tell()
+            await awaitWake(turn)
+        }
+        timer?.cancel()
+        for waiter in waiters { waiter.resume() }
+        waiters = []
+        try? run?.index.close()
+        await run?.store.close()
+    }
+
+    /// Waits until something has changed here, somebody asks, or the timer of a turn has fired.
+    private func awaitWake(_ turn: Int) async {
+        for await wake in wakes.stream {
+            switch wake {
+            case .timer(turn): return
+            case .timer: continue
+            case .changed:
+                if wantsPass { return }
+                // It was heard in the pass that has just ended.
+                guard isWoken else { continue }
+                // Files that a save writes come one after the other.
+                try? await Task.sleep(for: Self.gathering)
+                return
+            }
+        }
+    }
+
+    /// Makes one pass, and returns how long to wait until the next one.
+    private func passOnce() async -> Duration {
+        (wantsPass, isWoken) = (false, false)
+        do {
+            guard let run = try await currentRun() else { return .seconds(60) }
+            return try await pass(run)
+        } catch is CancellationError {
+            return .zero
+        } catch {
+            set(.blocked, block: "unusable", "\(error)")
+            log.error("transfer: \(error)")
+            return .seconds(60)
+        }
+    }
+
+    private func pass(_ begun: Run) async throws -> Duration {
+        let runner = begun.runner
+        set(.working)
+        await runner.set(try situation(begun))
+        let look: TransferRunner.Look
+        let isScanDue = run?.lastScan.map { $0.duration(to: .now) > Self.repairing } ?? true
+        switch dirty {
+        case .everything: look = .everything
+        case _ where isScanDue: look = .everything
+        case .paths(let paths): look = .paths(paths)
+        case .nothing: look = .paths([])
+        }
+        dirty = .nothing
+        if look == .everything { run?.lastScan = .now }
+        let task = Task { try await runner.pass(look) }
+        passing = task
+        defer { passing = nil }
+        let outcome: TransferRunner.Outcome
+        do {
+            outcome = try await withTaskCancellationHandler {
+                try await task.value
+            } onCancel: {
+                task.cancel()
+            }
+        } catch {
+            dirty = .everything
+            throw error
+        }
+        await gather(runner)
+        if outcome.isBusy { run?.lastActivity = .now }
+        if outcome.failure != nil || outcome.block != nil, case .everything = look { dirty = .everything }
+        if let failure = outcome.failure {
+            set(.waiting, failure)
+            return run?.backoff.next(jitter: .random(in: 0...1)) ?? .seconds(60)
+        }
+        if let block = outcome.block {
+            set(.blocked, block: block.name, block.text(begun.cloud.remote))
+            if case .paths(let paths) = look { merge(paths) }
+            switch block {
+            case .rootGone, .diskFull: return .seconds(15)
+            // A listing may have been late.
+            case .remoteReplaced: return run?.backoff.next(jitter: .random(in: 0...1)) ?? .seconds(60)
+            case .quota: return .seconds(60)
+            case .authorization, .wrongPassword, .newerFormat, .unusable: return .seconds(900)
+            }
+        }
+        run?.backoff.reset()
+        if outcome.hasMore { return .zero }
+        if run?.lastRepair == nil { run?.lastRepair = .now }
+        if let last = run?.lastRepair, last.duration(to: .now) > Self.repairing {
+            run?.lastRepair = .now
+            // What it finds is sent in the next pass.
+            _ = try? await runner.verify()
+        }
+        set(.idle)
+        if await runner.awaitsLook {
+            dirty = .everything
+            return .seconds(2)
+        }
+        return schedule(begun)
+    }
+
+    private func schedule(_ begun: Run) -> Duration {
+        PollSchedule(isMetered: begun.cloud.metered == true).wait(after: (run?.lastActivity ?? .now).duration(to: .now))
+    }
+
+    private func situation(_ run: Run) throws -> TransferSituation {
+        // The account may have been switched since the pass began.
+        guard let account = try home.home.signedIn, account.name == run.account else { throw CancellationError() }
+        return TransferSituation(
+            peers: Set(account.record.peers.values.compactMap { PeerIdentifier($0.identifier) }),
+            limit: try home.home.configuration.massDeletion ?? MassDeletionLimit(), allowed: allowed)
+    }
+
+    // MARK: The account
+
+    /// Returns the run of the account that is signed in; nil if there is nothing to do.
+    private func currentRun() async throws -> Run? {
+        guard let account = try home.home.signedIn, let cloud = try home.home.cloud, home.home.usesCloud else {
+            end()
+            set(.off, "no account with a cloud is signed in; set one up with: ubcontrol setup cloud REMOTE:DIRECTORY")
+            return nil
+        }
+        let root = home.home.root(of: account.record)
+        if cloud.paused == true {
+            // Nothing runs meanwhile, also no program that reaches the remote.
+            end()
+            (status.account, status.remote) = (account.name.description, cloud.remote)
+            set(.paused, "paused; go on with: ubcontrol transfer resume")
+            return nil
+        }
+        if let run, run.account == account.name, run.root == root, run.cloud == cloud { return run }
+        // A limit alone needs no new connection.
+        if var run, run.account == account.name, run.root == root, run.cloud.remote == cloud.remote, run.cloud.rclone == cloud.rclone,
+            run.cloud.rcloneConfig == cloud.rcloneConfig
+        {
+            if run.cloud.bytesPerSecond != cloud.bytesPerSecond { try await run.store.limit(bytesPerSecond: cloud.bytesPerSecond) }
+            run.cloud = cloud
+            self.run = run
+            return try await currentRun()
+        }
+        end()
+        let store: any ObjectStore
+        do {
+            store = try await open(cloud, account.name)
+            if let limit = cloud.bytesPerSecond { try await store.limit(bytesPerSecond: limit) }
+        } catch let error as ObjectStoreError {
+            set(.blocked, block: error.kind.rawValue, error.reason)
+            return nil
+        }
+        let disk = ContainersDisk(root: root, account: account.name)
+        await disk.removeStaged()
+        let index = try TransferIndex(home.index(of: account.name))
+        let runner = try TransferRunner(
+            account: account.name, store: store, disk: disk, memory: index, situation: TransferSituation(peers: []), options: options, board: board)
+        dirty = .everything
+        run = Run(
+            account: account.name, root: root, cloud: cloud, runner: runner, store: store, index: index,
+            watch: watch(root.appending(account.name.description), account.name))
+        status.account = account.name.description
+        status.remote = cloud.remote
+        return run
+    }
+
+    private func end() {
+        run?.watch.cancel()
+        try? run?.index.close()
+        if let store = run?.store { Task { await store.close() } }
+        run = nil
+        (status.account, status.remote) = (nil, nil)
+    }
+
+    // MARK: Changes here
+
+    private func watch(_ directory: FilePath, _ account: AccountName) -> Task<Void, Never> {
+        var options = TreeWatcher.Options()
+        options.awaitsRoot = true
+        guard let changes = try? TreeWatcher(directory, options: options).changes else { return Task {} }
+        return Task { [weak self] in
+            for await batch in changes {
+                var paths: Set<TransferPath> = []
+                var isWide = false
+                for change in batch {
+                    switch change.kind {
+                    case .created, .modified, .removed, .moved:
+                        for path in [change.path, change.from].compactMap(\.self) {
+                            if let item = Self.item(path, below: directory, account) {
+                                paths.insert(item)
+                            } else if change.isDirectory, change.kind != .created {
+                                isWide = true
+                            }
+                        }
+                        // What a directory held when it came is not reported file by file.
+                        if change.isDirectory, change.kind == .moved { isWide = true }
+                    case .attributes: continue
+                    case .ready, .overflow, .rescanned, .rootLost, .rootBack: isWide = true
+                    }
+                }
+                if isWide {
+                    await self?.note(.everything)
+                } else if !paths.isEmpty {
+                    await self?.note(.paths(paths))
+                }
+            }
+        }
+    }
+
+    private static func item(_ path: FilePath, below directory: FilePath, _ account: AccountName) -> TransferPath? {
+        var rest = path
+        guard rest.removePrefix(directory) else { return nil }
+        return TransferPath(rest.string, of: account)
+    }
+
+    private func note(_ change: Dirty) {
+        switch (change, dirty) {
+        case (.everything, _): dirty = .everything
+        case (.paths(let paths), _): merge(paths)
+        case (.nothing, _): break
+        }
+        isWoken = true
+        wakes.end.yield(.changed)
+    }
+
+    private func merge(_ paths: Set<TransferPath>) {
+        switch dirty {
+        case .everything: break
+        case .nothing: dirty = .paths(paths)
+        case .paths(let others): dirty = .paths(others.union(paths))
+        }
+    }
+
+    // MARK: The status
+
+    private func set(_ activity: TransferStatus.Activity, block: String? = nil, _ reason: String? = nil) {
+        if status.activity != activity || status.block != block { status.since = Date() }
+        (status.activity, status.block, status.reason) = (activity, block, reason)
+        tell()
+    }
+
+    /// Reads the runner's facts into the status.
+    private func gather(_ runner: TransferRunner) async {
+        let facts = await runner.facts
+        status.device = facts.device
+        status.bulletin = facts.bulletin
+        status.others = facts.others
+        (status.filesToSend, status.bytesToSend) = facts.toSend
+        (status.filesToFetch, status.bytesToFetch) = facts.toFetch
+        status.filesInCloud = facts.inCloud
+        status.faults = facts.faults.map { TransferStatus.Fault(path: $0, reason: $1.reason, attempts: $1.attempts) }.sorted { $0.path < $1.path }
+        status.quarantine = facts.quarantine
+        status.guarded = facts.guarded
+        allowed.formIntersection(Set(facts.guarded.keys))
+        status.bytesPerSecond = run?.cloud.bytesPerSecond
+        status.isMetered = run?.cloud.metered == true
+    }
+
+    private func tell() { for follower in followers.values { follower.yield() } }
+
+    /// The status at this moment.
+    private func currentStatus() async -> TransferStatus {
+        if let run, status.activity == .working { await gather(run.runner) }
+        var status = status
+        status.transfers = board.entries
+        (status.sent, status.received) = board.bytes
+        return status
+    }
+
+    // MARK: Requests
+
+    /// Answers a request; `follow` is answered by ``statuses()``.
+    package func answer(_ request: TransferRequest) async -> TransferAnswer {
+        do {
+            switch request {
+            case .status, .follow: return .status(await currentStatus())
+            case .published:
+                dirty = dirty.orEverythingIfNothing
+                isWoken = true
+                wakes.end.yield(.changed)
+                return .done
+            case .now:
+                await passNow()
+                return .status(await currentStatus())
+            case .pause:
+                try configure { $0.paused = true }
+                passing?.cancel()
+                await passNow()
+                return .status(await currentStatus())
+            case .resume:
+                try configure { $0.paused = nil }
+                await passNow()
+                return .status(await currentStatus())
+            case .limit(let limit):
+                try configure { $0.bytesPerSecond = limit }
+                // Also what is on its way is limited at once.
+                try? await run?.store.limit(bytesPerSecond: limit)
+                await passNow()
+                return .status(await currentStatus())
+            case .metered(let isMetered):
+                try configure { $0.metered = isMetered ? true : nil }
+                status.isMetered = isMetered
+                wakes.end.yield(.changed)
+                return .status(await currentStatus())
+            case .republish:
+                try await requireRun().runner.republish()
+                dirty = .everything
+                await passNow()
+                return .status(await currentStatus())
+            case .verify:
+                let found = try await requireRun().runner.verify()
+                wantsPass = true
+                wakes.end.yield(.changed)
+                return .verified(found)
+            case .allowRemovals(let container):
+                // It stays allowed until it has happened.
+                allowed.insert(container)
+                await passNow()
+                return .status(await currentStatus())
+            case .states(let names):
+                let run = try requireRun()
+                var states: [String: TransferItemState] = [:]
+                for name in names {
+                    guard let path = TransferPath(name, of: run.account) else { continue }
+                    states[name] = TransferItemState(await run.runner.state(of: path))
+                }
+                return .states(states)
+            case .elsewhere(let directory):
+                let run = try requireRun()
+                return .states(await run.runner.elsewhere(below: directory).mapValues(TransferItemState.init))
+            }
+        } catch {
+            return .failed("\(error)")
+        }
+    }
+
+    /// A signal now, and one after each change of the status or of what is transferred.
+    package func follow() -> AsyncStream<Void> {
+        let identifier = UUID()
+        let (stream, follower) = AsyncStream<Void>.makeStream(bufferingPolicy: .bufferingNewest(1))
+        followers[identifier] = follower
+        follower.onTermination = { [weak self] _ in Task { await self?.forget(identifier) } }
+        follower.yield()
+        return stream
+    }
+
+    private func forget(_ follower: UUID) { followers[follower] = nil }
+
+    private func requireRun() throws -> Run {
+        guard let run else { throw ObjectStoreError(.unusable, status.reason ?? "the transfer has not begun yet; try again.") }
+        return run
+    }
+
+    private func configure(_ change: (inout CloudConfiguration) -> Void) throws {
+        guard var cloud = try home.home.cloud else {
+            throw ObjectStoreError(.unusable, "this device has no cloud; set one up with: ubcontrol setup cloud REMOTE:DIRECTORY")
+        }
+        change(&cloud)
+        try HomeSettings(home.home).configure(["cloud": cloud])
+    }
+
+    /// Makes a pass at once, and waits for its end.
+    private func passNow() async {
+        wantsPass = true
+        run?.backoff.reset()
+        run?.lastActivity = .now
+        wakes.end.yield(.changed)
+        await withCheckedContinuation { waiters.append($0) }
+    }
+}
+
+extension TransferAgent.Dirty {
+    /// An app that says that it has written does not say what.
+    fileprivate var orEverythingIfNothing: Self { if case .nothing = self { .everything } else { self } }
+}

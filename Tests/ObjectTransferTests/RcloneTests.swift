@@ -1,0 +1,263 @@
+import Foundation
+import ObjectTransfer
+import RcloneTransfer
+import SystemPackage
+import Testing
+import ToolProcesses
+import UbiquityContainers
+import UbiquityStores
+import UbiquityTesting
+import Waiting
+
+/// Clouds behind a real rclone, served by rclone's servers.
+@Suite(.serialized)
+struct RcloneTests {
+    private static func with(_ kind: String, _ body: (AgentWorld, CloudServer) async throws -> Void) async throws {
+        try await AgentWorld.with { world in
+            let server = try await CloudServer(kind, in: world.directory.appending("server"))
+            do {
+                try await body(world, server)
+            } catch {
+                try? await server.stop()
+                throw error
+            }
+            try await server.stop()
+        }
+    }
+
+    @Test(
+        "K-01: stores of two homes that share nothing but a cloud converge, whole contents compared",
+        arguments: [("webdav", nil), ("sftp", nil), ("s3", nil), ("webdav", "correct horse")] as [(String, String?)])
+    func converges(_ kind: String, _ password: String?) async throws {
+        try await Self.with(kind) { world, server in
+            let devices = [
+                try world.device("mac", try await server.configuration(crypt: password, named: "mac")),
+                try world.device("phone", try await server.configuration(crypt: password, named: "phone")),
+            ]
+            var stores: [(AgentDevice, UbiquitousStore)] = []
+            var agents: [RunningTool] = []
+            for device in devices {
+                agents.append(try await device.start())
+                stores.append((device, try await device.open()))
+            }
+            for (device, store) in stores {
+                for number in 0..<20 { try await store.insert("\(device.device.name)\(number)", String(repeating: "x", count: number * 100)) }
+            }
+            try await converge(stores)
+            #expect(try await stores[0].1.notes.count == 40)
+            let objects = FileManager.default.enumerator(atPath: server.data.string)!.compactMap { $0 as? String }
+            #expect(objects.contains { $0.contains("format.json") } == (password == nil))
+            for agent in agents { _ = try await agent.stop() }
+            for (_, store) in stores { try await store.close() }
+        }
+    }
+
+    @Test("K-06: with a wrong password an encrypted remote is blocked, and neither empty nor begun again")
+    func wrongPassword() async throws {
+        try await Self.with("webdav") { world, server in
+            let mac = try world.device("mac", try await server.configuration(crypt: "correct horse", named: "mac"))
+            let store = try await mac.open()
+            try await store.insert("a")
+            try await store.settled()
+            let agent = try await mac.start()
+            #expect(try await mac.transfer().activity == .idle)
+            let before = Set(FileManager.default.enumerator(atPath: server.data.string)!.compactMap { $0 as? String })
+            let phone = try world.device("phone", try await server.configuration(crypt: "battery staple", named: "phone"))
+            let other = try await phone.start()
+            let status = try await phone.transfer()
+            #expect(status.activity == .blocked && status.block == "wrongPassword", "\(status)")
+            #expect(status.reason?.contains("cannot be decrypted") == true)
+            #expect(Set(FileManager.default.enumerator(atPath: server.data.string)!.compactMap { $0 as? String }) == before)
+            for agent in [agent, other] { _ = try await agent.stop() }
+            try await store.close()
+        }
+    }
+
+    @Test("K-02: with rclone killed again and again in the middle of files, stores converge")
+    func killedRclone() async throws {
+        try await Self.with("webdav") { world, server in
+            let (mac, phone) = (
+                try world.device("mac", try await server.configuration(named: "mac")),
+                try world.device("phone", try await server.configuration(named: "phone"))
+            )
+            let stores = [(mac, try await mac.open()), (phone, try await phone.open())]
+            var agents: [RunningTool] = []
+            for (device, _) in stores { agents.append(try await device.start()) }
+            var random = SeededRandom(seed: 1)
+            for number in 0..<50 {
+                for (device, store) in stores { try await store.insert("\(device.device.name)\(number)", String(repeating: "y", count: 20_000)) }
+                try await Task.sleep(for: .milliseconds(Int.random(in: 0..<60, using: &random)))
+                for child in try Self.children(of: agents[number % 2].identifier) { kill(child, SIGKILL) }
+            }
+            try await converge(stores)
+            #expect(try await stores[0].1.notes.count == 100)
+            for agent in agents { _ = try await agent.stop() }
+            for (_, store) in stores { try await store.close() }
+        }
+    }
+
+    /// The children of a process.
+    private static func children(of process: Int32) throws -> [Int32] {
+        try FileManager.default.contentsOfDirectory(atPath: "/proc/\(process)/task").flatMap { task in
+            (try? String(contentsOfFile: "/proc/\(process)/task/\(task)/children", encoding: .utf8))?.split(separator: " ").compactMap { Int32($0) }
+                ?? []
+        }
+    }
+
+    @Test("K-09: a server that is away is waited for, and the transfer goes on by itself when it is back")
+    func away() async throws {
+        try await Self.with("webdav") { world, server in
+            let mac = try world.device("mac", try await server.configuration(named: "mac"))
+            let store = try await mac.open()
+            let agent = try await mac.start()
+            #expect(try await mac.transfer().activity == .idle)
+            try await server.stop()
+            try await store.insert("a")
+            try await store.settled()
+            let status = try await mac.transfer()
+            #expect(status.activity == .waiting && status.filesToSend > 0, "\(status)")
+            let again = try await server.restarted()
+            try await until("everything is sent", seen: { "\(try await mac.client.status())" }) {
+                let status = try await mac.client.status()
+                return status.activity == .idle && status.filesToSend == 0
+            }
+            try await again.stop()
+            _ = try await agent.stop()
+            try await store.close()
+        }
+    }
+
+    @Test("K-09: an expired password is blocked with its remedy")
+    func expired() async throws {
+        try await Self.with("webdav") { world, server in
+            let cloud = try await server.configuration(named: "mac")
+            let text = try String(contentsOfFile: cloud.rcloneConfig!, encoding: .utf8)
+            let wrong = try await Tool.run(CloudServer.rclone.string, ["obscure", "expired"]).output.trimmingCharacters(in: .whitespacesAndNewlines)
+            let lines = text.split(separator: "\n").map { $0.hasPrefix("pass = ") ? "pass = \(wrong)" : String($0) }
+            try Data(lines.joined(separator: "\n").utf8).write(to: URL(filePath: cloud.rcloneConfig!))
+            let mac = try world.device("mac", cloud)
+            let agent = try await mac.start()
+            let status = try await mac.transfer()
+            #expect(status.activity == .blocked && status.block == "authorization", "\(status)")
+            #expect(status.reason?.contains("rclone config reconnect cloud:") == true)
+            _ = try await agent.stop()
+        }
+    }
+
+    @Test("K-17: no password is in the device home, the agent's arguments, its environment, its log or its status")
+    func secrets() async throws {
+        try await Self.with("webdav") { world, server in
+            let cloud = try await server.configuration(crypt: "correct horse", named: "mac")
+            let mac = try world.device("mac", cloud)
+            let store = try await mac.open()
+            try await store.insert("a")
+            try await store.settled()
+            let agent = try await mac.start()
+            try await mac.transfer()
+            let config = try String(contentsOfFile: cloud.rcloneConfig!, encoding: .utf8)
+            var secrets =
+                config.split(separator: "\n").filter { $0.hasPrefix("pass") }.map { String($0.split(separator: " ").last!) } + ["correct horse"]
+            secrets.append(try #require(Self.plain(server)))
+            #expect(secrets.count == 4)
+            var texts = ["\(try await mac.client.status())"]
+            for process in try [agent.identifier] + Self.children(of: agent.identifier) {
+                for name in ["cmdline", "environ"] {
+                    texts.append(String(decoding: try Data(contentsOf: URL(filePath: "/proc/\(process)/\(name)")), as: UTF8.self))
+                }
+            }
+            // A remote that refuses says why.
+            try await server.stop()
+            texts.append("\(try await mac.transfer())")
+            let outcome = try await agent.stop()
+            texts += [outcome.errors, outcome.output]
+            for case let name as String in FileManager.default.enumerator(atPath: mac.device.home.path.string)! {
+                if let bytes = FileManager.default.contents(atPath: mac.device.home.path.pushing(FilePath(name)).string) {
+                    texts.append(String(decoding: bytes, as: UTF8.self))
+                }
+            }
+            for secret in secrets { for text in texts { #expect(!text.contains(secret)) } }
+            try await store.close()
+            _ = try await server.restarted().stop()
+        }
+    }
+
+    /// The server's password, as it is.
+    private static func plain(_ server: CloudServer) -> String? {
+        struct Settings: Decodable { var password: String }
+        let file = server.data.removingLastComponent().appending("server.json")
+        return (try? JSONDecoder().decode(Settings.self, from: Data(contentsOf: URL(filePath: file.string))))?.password
+    }
+
+    @Test("K-10, K-11: a limited upload tells its bytes, speed and rest in the library and in the tool, and the limit lasts over restarts")
+    func progress() async throws {
+        try await Self.with("webdav") { world, server in
+            let mac = try world.device("mac", try await server.configuration(named: "mac"))
+            let store = try await mac.open()
+            try await store.settled()
+            let agent = try await mac.start()
+            _ = try await mac.client.ask(.limit(bytesPerSecond: 400_000))
+            #expect(try mac.device.home.cloud?.bytesPerSecond == 400_000)
+            // A large value, in the place of a peer of this device.
+            let container = try await UbiquityContainer("org.example.simulated", home: mac.device.home)
+            let marks = try FileManager.default.contentsOfDirectory(atPath: container.path.appending(".ubiquity").string)
+            let value = container.path.pushing(FilePath("CoreData/Notes/\(try #require(marks.first))/1/values/large"))
+            try FileManager.default.createDirectory(atPath: value.removingLastComponent().string, withIntermediateDirectories: true)
+            try Data(count: 6_000_000).write(to: URL(filePath: value.string))
+            let transport = try #require(try CloudTransport(configuredFor: container))
+            try await until("the upload tells its progress", seen: { "\(try await mac.client.status())" }) {
+                try await mac.client.status().transfers.contains { $0.done > 0 && $0.total == 6_000_000 && $0.direction == .upload }
+            }
+            let state = try await transport.state(of: value)
+            let progress = try #require(state.progress, "\(state)")
+            #expect(state.status == .uploading && progress.total == 6_000_000 && progress.rate ?? 0 > 0 && progress.remaining != nil)
+            let shown = try await Tool.run("ubcontrol", ["transfer", "status", "--home", mac.device.home.path.string]).output
+            #expect(shown.contains(" % of ") && shown.contains("/s, ") && shown.contains(" left  ") && shown.contains("limited to"), "\(shown)")
+            // An rclone that is started again keeps the limit.
+            for child in try Self.children(of: agent.identifier) { kill(child, SIGKILL) }
+            try await until("rclone runs again with the limit") {
+                try Self.children(of: agent.identifier).contains { child in
+                    let arguments = FileManager.default.contents(atPath: "/proc/\(child)/cmdline") ?? Data()
+                    return String(decoding: arguments, as: UTF8.self).contains("--bwlimit\u{0}400000B")
+                }
+            }
+            guard case .status(let free) = try await mac.client.ask(.limit(bytesPerSecond: nil)) else { return }
+            #expect(free.bytesPerSecond == nil)
+            try await until("it is sent", seen: { "\(try await mac.client.status())" }) { try await transport.state(of: value).status == .current }
+            _ = try await agent.stop()
+            try await store.close()
+        }
+    }
+
+    @Test("An rclone that is too old is refused, with where newer ones are", arguments: ["v1.60.1-DEV", "v1.73.4", "v0.9"])
+    func tooOld(_ version: String) async throws {
+        try await AgentWorld.with { world in
+            let program = world.directory.appending("rclone")
+            try Data("#!/bin/sh\necho rclone \(version)\n".utf8).write(to: URL(filePath: program.string))
+            chmod(program.string, 0o755)
+            let error = await #expect(throws: ObjectStoreError.self) { try await RcloneProgram(program).checkedVersion() }
+            #expect(error?.kind == .unusable && error!.reason.contains("https://rclone.org/downloads/"))
+        }
+    }
+
+    @Test("Versions compare by their numbers")
+    func versions() {
+        #expect(RcloneVersion(output: "rclone v1.75.2\n- os/version: debian")! > RcloneProgram.leastVersion)
+        #expect(RcloneVersion(output: "rclone v1.73.5")! == RcloneProgram.leastVersion)
+        #expect(RcloneVersion(output: "rclone v1.100.0-beta.1")! > RcloneVersion(output: "rclone v1.75.2")!)
+        #expect(RcloneVersion(output: "hello") == nil)
+    }
+
+    @Test("The words of back ends mean what follows for a transfer, and lose what may be a secret")
+    func errors() {
+        let cases: [(String, Int?, ObjectStoreError.Kind)] = [
+            ("object not found", 404, .notFound), ("directory not found", 500, .notFound),
+            ("Insufficient Storage: 507 Insufficient Storage", 500, .quota), ("write /x: no space left on device", 500, .quota),
+            ("Unauthorized: 401 Unauthorized", 500, .authorization), ("couldn't fetch token: invalid_grant", 500, .authorization),
+            ("dial tcp 127.0.0.1:1: connect: connection refused", 500, .unreachable), ("dial tcp: lookup x: no such host", 500, .unreachable),
+            ("didn't find section in config file", 500, .unusable), ("something else", 500, .other),
+        ]
+        for (text, status, kind) in cases { #expect(ObjectStoreError.rclone(text, status: status).kind == kind, "\(text)") }
+        let text = ObjectStoreError.rclone("Put \"https://ann:secret@example.org/x?X-Amz-Signature=abc\": EOF", status: 500).reason
+        #expect(!text.contains("secret") && !text.contains("Signature") && text.contains("example.org"))
+    }
+}
