@@ -59,7 +59,6 @@
             let directory = try Self.makeDirectory()
             let process = Process()
             process.executableURL = URL(filePath: program.path.string)
-            // The socket's name is relative, because an address has room for 107 bytes.
             process.currentDirectoryURL = URL(filePath: directory.string)
             let socket = directory.appending("rc.sock")
             process.arguments =

@@ -110,9 +110,7 @@ struct SetupCloudCommand: AsyncParsableCommand {
             }
             let store = try await openCloud(cloud, account)
             _ = try await store.list(RemoteLayout.news)
-            #if HTTP
-                await (store as? RcloneStore)?.close()
-            #endif
+            await store.close()
         } catch let error as ObjectStoreError {
             throw SetupError(error.reason, isUsage: error.kind == .unusable)
         }

@@ -86,6 +86,7 @@ struct RcloneTests {
             var random = SeededRandom(seed: 1)
             for number in 0..<50 {
                 for (device, store) in stores { try await store.insert("\(device.device.name)\(number)", String(repeating: "y", count: 20_000)) }
+                // The moment of the kill is the test's input, and no event.
                 try await Task.sleep(for: .milliseconds(Int.random(in: 0..<60, using: &random)))
                 for child in try Self.children(of: agents[number % 2].identifier) { kill(child, SIGKILL) }
             }

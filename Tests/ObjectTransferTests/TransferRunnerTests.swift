@@ -175,7 +175,7 @@ struct TransferRunnerTests {
         }
     }
 
-    @Test("K-07: files of an ended epoch are neither sent nor fetched, whoever has them, and anybody's removal of them counts")
+    @Test("K-07: no device sends or fetches files of an ended epoch, and every device may remove them")
     func epochs() async throws {
         try await TransferWorld.with { world in
             let (mac, phone, old) = (try world.device("mac"), try world.device("phone"), try world.device("old"))

@@ -22,8 +22,6 @@ package struct TransferPlan: Hashable, Sendable {
     package var guarded: [String: Int] = [:]
 
     package init() {}
-
-    package var isEmpty: Bool { uploads.isEmpty && fetches.isEmpty && withdrawals.isEmpty && removals.isEmpty }
 }
 
 /// The facts about a device, beside its book, from which a plan follows.
@@ -86,7 +84,7 @@ extension TransferBook {
 
     /// Leaves out the removals of containers in which more files would go than a statement may cause by itself.
     ///
-    /// The files of ended epochs do not count: their removal was decided by whoever began the new one.
+    /// Files of ended epochs do not count: the mark of the next epoch has decided their removal.
     private func guardRemovals(_ plan: inout TransferPlan, _ here: [String: Int], _ situation: TransferSituation) {
         let counts = plan.removals.filter { !isEnded($0) }.reduce(into: [:]) { $0[$1.container, default: 0] += 1 }
         for (container, count) in counts where !situation.allowed.contains(container) {

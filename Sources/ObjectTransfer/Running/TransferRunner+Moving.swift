@@ -192,7 +192,7 @@ extension TransferRunner {
         package var named = 0
         /// The named files that the listing lacks or shows with another size.
         package var missing: [String] = []
-        /// Those of them that are here, so that they are uploaded again.
+        /// The number of missing files that this device has and uploads again.
         package var mended = 0
         /// The objects that no bulletin names: uploads that have not ended, and files of others.
         package var unnamed: [String] = []

@@ -118,7 +118,8 @@ public struct CloudTransport: Transport {
                         for try await status in client.statuses() {
                             // Progress is asked for; a new state is told.
                             var plain = status
-                            (plain.next, plain.since) = (nil, nil)
+                            (plain.next, plain.since, plain.sent, plain.received) = (nil, nil, 0, 0)
+                            for index in plain.transfers.indices { plain.transfers[index].done = 0 }
                             if plain != last { continuation.yield(.below(container)) }
                             last = plain
                         }
