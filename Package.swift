@@ -72,7 +72,7 @@ let package = Package(
         .target(name: "FileCoordination", dependencies: ["ByteCoding", "CLinux", "TreeWatching", system, logging], swiftSettings: settings),
         .target(
             name: "UbiquityContainers",
-            dependencies: ["CLinux", "TreeWatching", "FileCoordination", system, logging], swiftSettings: settings),
+            dependencies: ["CLinux", "ContentHashing", "TreeWatching", "FileCoordination", system, logging], swiftSettings: settings),
         // What a store is: the files of a content, one SQLite file, the exchange between the two, the handle that an app holds, and what tools read.
         .target(
             name: "StoreFormat", dependencies: ["ByteCoding", "COpenSSL", "ContentHashing", "UbiquityContainers", system], swiftSettings: settings),
@@ -88,7 +88,8 @@ let package = Package(
             swiftSettings: settings),
         // What carries containers to clouds: it knows files, and no stores.
         .target(
-            name: "ObjectTransfer", dependencies: ["CLinux", "ContentHashing", "TreeWatching", "UbiquityContainers", grdb, system, logging],
+            name: "ObjectTransfer",
+            dependencies: ["CLinux", "ContentHashing", "TreeWatching", "FileCoordination", "UbiquityContainers", grdb, system, logging],
             swiftSettings: settings),
         // Clouds that rclone reaches.
         .target(
@@ -260,7 +261,8 @@ let package = Package(
         .testTarget(
             name: "ObjectTransferTests",
             dependencies: [
-                "ContentHashing", "ObjectTransfer", "RcloneTransfer", "TransferSimulation", "ToolProcesses", "TreeWatching", "UbiquityContainers",
+                "ContentHashing", "FileCoordination", "ObjectTransfer", "RcloneTransfer", "TransferSimulation", "ToolProcesses", "TreeWatching",
+                "UbiquityContainers",
                 "UbiquityStores", "UbiquityTesting", "Waiting", "ubtransfer", "ubcontrol", grdb, system,
             ],
             swiftSettings: settings),

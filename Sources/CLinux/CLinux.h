@@ -86,9 +86,23 @@ static inline int64_t clinux_modified(const struct stat *status) {
     return (int64_t)status->st_mtim.tv_sec * 1000000000 + status->st_mtim.tv_nsec;
 }
 
+static inline int64_t clinux_accessed(const struct stat *status) {
+    return (int64_t)status->st_atim.tv_sec * 1000000000 + status->st_atim.tv_nsec;
+}
+
 static inline int64_t clinux_changed(const struct stat *status) {
     return (int64_t)status->st_ctim.tv_sec * 1000000000 + status->st_ctim.tv_nsec;
 }
+
+/// A lease of a file, fcntl(2): for writing, which is given only while nobody else has the file open, or for reading, while
+/// nobody has it open for writing. When somebody opens it, SIGURG is sent, which is ignored; SIGIO, the default, would end the process.
+static inline int clinux_lease(int fd, int writing) {
+    if (fcntl(fd, 10 /* F_SETSIG */, 23 /* SIGURG */) != 0) return -1;
+    return fcntl(fd, 1024 /* F_SETLEASE */, writing ? F_WRLCK : F_RDLCK);
+}
+
+/// Whether a lease still stands, so that nobody has tried since to open the file in a way that it excludes.
+static inline int clinux_has_lease(int fd, int writing) { return fcntl(fd, 1025 /* F_GETLEASE */) == (writing ? F_WRLCK : F_RDLCK); }
 
 /// lgetxattr(2): the length of an attribute of a file, no link followed; -1 with errno.
 static inline long clinux_get_attribute(const char *path, const char *name, void *value, size_t size) {

@@ -133,3 +133,27 @@ public struct ContentHash: Hashable, Comparable, Sendable, CustomStringConvertib
         }
     }
 }
+
+/// A hash is coded as its hexadecimal digits.
+extension ContentHash: Codable {
+    /// Reads the hexadecimal digits.
+    ///
+    /// - Parameter decoder: the decoder.
+    /// - Throws: `DecodingError` for anything else.
+    public init(from decoder: any Decoder) throws {
+        let container = try decoder.singleValueContainer()
+        guard let hash = Self(hexadecimal: try container.decode(String.self)) else {
+            throw DecodingError.dataCorruptedError(in: container, debugDescription: "It is no hash of 64 hexadecimal digits.")
+        }
+        self = hash
+    }
+
+    /// Writes the hexadecimal digits.
+    ///
+    /// - Parameter encoder: the encoder.
+    /// - Throws: the errors of the encoder.
+    public func encode(to encoder: any Encoder) throws {
+        var container = encoder.singleValueContainer()
+        try container.encode(description)
+    }
+}

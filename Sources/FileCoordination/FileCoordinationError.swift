@@ -22,6 +22,8 @@ public struct FileCoordinationError: Error, CustomStringConvertible, Sendable {
         public static let brokerUnavailable = Code(description: "brokerUnavailable")
         /// A URL is not a file URL, or names no path.
         public static let unusableURL = Code(description: "unusableURL")
+        /// An item that is not on this device could not be brought here.
+        public static let downloadFailed = Code(description: "downloadFailed")
         /// An item could not be inspected, or its snapshot could not be made.
         public static let fileSystem = Code(description: "fileSystem")
     }
@@ -64,6 +66,7 @@ extension FileCoordinationError: CustomNSError {
         case .presenterRefused: 3
         case .unusableURL: 4
         case .brokerUnavailable: 6
+        case .downloadFailed: 7
         default: 5
         }
     }

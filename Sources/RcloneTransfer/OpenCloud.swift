@@ -13,7 +13,7 @@ package func openCloud(_ cloud: CloudConfiguration, _ account: AccountName) asyn
     if cloud.remote.hasPrefix("/") {
         let directory = FilePath(cloud.remote)
         guard try await blocking({ try LinuxFileLayer().kind(of: directory) == .directory }) else {
-            throw ObjectStoreError(.unreachable, "\(directory) is not there; mount its file system.")
+            throw ObjectStoreError(.unreachable, "\(directory) is not there; mount its file system, or make the directory.")
         }
         let own = directory.appending(account.description)
         try await blocking { try LinuxFileLayer().makeDirectory(own) }

@@ -11,7 +11,8 @@ extension ObjectStoreError {
     ///   - status: the status of its answer; nil if it has given none.
     /// - Returns: the error.
     package static func rclone(_ text: String, status: Int?) -> ObjectStoreError {
-        let lower = text.lowercased()
+        // So Amazon's client calls its own limit of repetitions.
+        let lower = text.lowercased().replacing("retry quota exceeded", with: "")
         func says(_ words: String...) -> Bool { words.contains { lower.contains($0) } }
         let codes = Self.codes(lower)
         let kind: Kind

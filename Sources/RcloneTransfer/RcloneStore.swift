@@ -29,7 +29,9 @@
         /// - Throws: `ObjectStoreError` with `unusable` if rclone may not be used, or knows no such remote.
         package init(_ remote: String, directory: String, program: RcloneProgram) async throws {
             let chain = try await RcloneRemote(remote, program)
-            root = directory.isEmpty ? chain.strict : chain.strict.hasSuffix(":") ? chain.strict + directory : "\(chain.strict)/\(directory)"
+            let path = directory.isEmpty ? chain.strict : chain.strict.hasSuffix(":") ? chain.strict + directory : "\(chain.strict)/\(directory)"
+            // With a slash at its end rclone does not ask whether it is a file, which costs a request and can be refused.
+            root = chain.type == "crypt" || path.hasSuffix(":") ? path : "\(path)/"
             encrypted = chain.type == "crypt" ? String(chain.strict[...chain.strict.firstIndex(of: ":")!]) : nil
             process = RcloneProcess(program)
         }
@@ -46,6 +48,10 @@
                 return try await connection.call(function, parameters, as: type, within: limit)
             } catch let error as ObjectStoreError where error.kind == .timedOut {
                 await process.restart("\(function) takes longer than \(Int(limit / .seconds(1))) s")
+                throw error
+            } catch let error as ObjectStoreError where error.reason.contains("is a file not a directory") {
+                // rclone has been refused an answer once, and remembers what it made of it.
+                _ = try? await connection.call("fscache/clear", Nothing(), as: Nothing.self, within: .seconds(10))
                 throw error
             }
         }
@@ -126,18 +132,19 @@
 
         package func put(_ file: FilePath, at path: String, progress: @escaping @Sendable (Int64) -> Void) async throws {
             let size = try await blocking { try LinuxFileLayer().size(of: file) }
-            let group = newGroup()
             let parameters = CopyParameters(
-                srcFs: file.removingLastComponent().string, srcRemote: file.lastComponent!.string, dstFs: root, dstRemote: path, _group: group)
+                srcFs: file.removingLastComponent().string, srcRemote: file.lastComponent!.string, dstFs: root, dstRemote: path,
+                _group: group(for: size))
             try await copy(parameters, size, progress)
         }
 
         package func get(_ path: String, size: Int64?, to file: FilePath, progress: @escaping @Sendable (Int64) -> Void) async throws {
-            let group = newGroup()
+            let size = size ?? 64 << 20
             let parameters = CopyParameters(
-                srcFs: root, srcRemote: path, dstFs: file.removingLastComponent().string, dstRemote: file.lastComponent!.string, _group: group)
+                srcFs: root, srcRemote: path, dstFs: file.removingLastComponent().string, dstRemote: file.lastComponent!.string,
+                _group: group(for: size))
             do {
-                try await copy(parameters, size ?? 64 << 20, progress)
+                try await copy(parameters, size, progress)
             } catch let error as ObjectStoreError where error.kind == .wrongPassword {
                 // A file that is cut off inside of a block looks so too.
                 try await checkPassword()
@@ -147,8 +154,12 @@
             }
         }
 
-        private func newGroup() -> String {
-            groups.withLock {
+        /// The name under which rclone counts a copy's bytes: one of its own if its progress is asked for.
+        ///
+        /// rclone keeps what it counts, so small files share a name.
+        private func group(for size: Int64) -> String {
+            guard size >= Self.tellsProgress else { return "ubtransfer" }
+            return groups.withLock {
                 $0 += 1
                 return "ubtransfer-\($0)"
             }

@@ -16,8 +16,8 @@ struct ContainerStatusCommand: AsyncParsableCommand {
             only this device has it. downloading, downloaded, notDownloaded: a newer version is on its way, or known elsewhere. excluded: it never \
             leaves this device. conflicted: unresolved conflict copies exist beside it. failed: it could not be fetched. unknown: the status cannot be determined.
 
-            Syncthing is asked if config.json of the device home names it; without it only excluded and conflicted are known: see `ubcontrol \
-            doctor`. Exit status 0, 1 if Syncthing rejects the key or has no such folder, 64 if a path is in no container.
+            The transfer agent or Syncthing is asked, as config.json of the device home says; without them only excluded, conflicted, and what has a \
+            placeholder are known: see `ubcontrol doctor`. Exit status 0, 1 if Syncthing rejects the key or has no such folder, 64 if a path is in no container.
             """
     )
 

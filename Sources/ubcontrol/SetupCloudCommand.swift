@@ -133,7 +133,8 @@ struct SetupCloudCommand: AsyncParsableCommand {
     }
 
     private func configure(_ home: DeviceHome, _ wish: SetupWish, _ cloud: CloudConfiguration, _ facts: SetupFacts, _ teller: SetupTeller) throws {
-        let undo = "ubcontrol setup undo\(options.home == nil ? "" : " --home \(home.path.string.shellWord)")"
+        let suffix = options.home == nil ? "" : " --home \(home.path.string.shellWord)"
+        let undo = "ubcontrol setup undo\(suffix)"
         var record = try HomeSettings(home).record
         if facts.deviceName != wish.deviceName, facts.deviceName != nil || wish.deviceName != facts.hostName {
             record.hasDeviceName = true
@@ -148,8 +149,14 @@ struct SetupCloudCommand: AsyncParsableCommand {
         guard try home.cloud != wanted || !home.usesCloud else { return }
         record.hasTransport = true
         try HomeSettings(home).write(record)
+        let former = try home.usesCloud ? home.cloud?.remote : nil
         try HomeSettings(home).configure(["transport": Self.transport, "cloud": wanted])
         try teller.step("Noted in \(home.configurationFile) that \(cloud.remote) carries the files.", undo: undo)
+        if let former, former != cloud.remote {
+            try teller.note(
+                "\(former) keeps what it has, and gets nothing more. If \(cloud.remote) has nothing of this device yet, fill it with: ubcontrol transfer republish\(suffix)"
+            )
+        }
     }
 
     /// Starts the agent, unless one runs: as a service of the user, or by itself.

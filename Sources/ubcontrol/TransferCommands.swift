@@ -139,12 +139,10 @@ struct TransferLimitCommand: AsyncParsableCommand {
     private var bytes: Int64? {
         get throws {
             if rate == "off" { return nil }
-            let factors: [Character: Int64] = ["k": 1000, "K": 1000, "M": 1_000_000, "G": 1_000_000_000]
-            let factor = rate.last.flatMap { factors[$0] }
-            guard let number = Int64(factor == nil ? rate[...] : rate.dropLast()), number > 0, number < 1 << 40 else {
+            guard let bytes = ByteSize.parse(rate), bytes < 1 << 50 else {
                 throw ValidationError("\(rate) is no rate; give bytes a second, such as 500k, or off.")
             }
-            return number * (factor ?? 1)
+            return bytes
         }
     }
 
@@ -303,6 +301,7 @@ struct TransferText {
             }
         var parts = [place.isEmpty ? what : "\(place): \(what)"]
         parts.append("\(status.filesInCloud) files in the cloud")
+        if status.documentsElsewhere > 0 { parts.append("\(status.documentsElsewhere) documents not on this device") }
         if !status.others.isEmpty { parts.append("\(status.others.count) other device\(status.others.count == 1 ? "" : "s")") }
         if let limit = status.bytesPerSecond { parts.append("limited to \(limit.formatted(.byteCount(style: .file)))/s") }
         if status.isMetered { parts.append("metered") }

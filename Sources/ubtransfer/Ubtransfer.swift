@@ -19,7 +19,7 @@ struct Ubtransfer: AsyncParsableCommand {
             configures it and `ubcontrol transfer` controls it; `systemctl --user enable --now ubtransfer` starts it at each login. It logs to \
             standard error.
 
-            Exit status: 0 when it ended because it was asked to, 69 when another agent serves this home or the home is unusable, 64 on a usage \
+            Exit status: 0 when it ended because it was asked to or its device home is gone, 69 when another agent serves this home or the home is unusable, 64 on a usage \
             error.
             """,
         version: ToolVersion.text
@@ -52,7 +52,7 @@ struct Ubtransfer: AsyncParsableCommand {
         } catch {
             throw Refusal("\(place.socket) cannot be made (\(error)).", status: ToolExit.unavailable)
         }
-        let serving = Task { await agent.serve() }
+        let serving = Task { await agent.serve(holding: lock) }
         let signals = [SIGTERM, SIGINT, SIGHUP].map { number in
             signal(number, SIG_IGN)
             let source = DispatchSource.makeSignalSource(signal: number, queue: .global())

@@ -14,8 +14,8 @@ struct ItemsCommand: AsyncParsableCommand {
         discussion: """
             Prints one line for each item, except .ubiquity and CoreData: current, downloaded, notDownloaded, downloading, uploading, \
             waitingToUpload, excluded, conflicted, failed or unknown, its path in the container, and how much of it has been transferred. Items \
-            that only other devices have are listed with their size. Syncthing is asked if config.json of the device home \
-            names it; without it only excluded and conflicted are known. `ubcontrol container status` shows single items. The command writes \
+            that only other devices or the cloud have are listed with their size. The transfer agent or Syncthing is asked, as config.json of the \
+            device home says; without them only excluded, conflicted, and what has a placeholder are known. `ubcontrol container status` shows single items. The command writes \
             nothing.
             """
     )

@@ -12,9 +12,9 @@ import Waiting
 /// Clouds behind a real rclone, served by rclone's servers.
 @Suite(.serialized)
 struct RcloneTests {
-    private static func with(_ kind: String, _ body: (AgentWorld, CloudServer) async throws -> Void) async throws {
+    private static func with(_ kind: String, clock: Int = 0, _ body: (AgentWorld, CloudServer) async throws -> Void) async throws {
         try await AgentWorld.with { world in
-            let server = try await CloudServer(kind, in: world.directory.appending("server"))
+            let server = try await CloudServer(kind, in: world.directory.appending("server"), clock: clock)
             do {
                 try await body(world, server)
             } catch {
@@ -25,21 +25,26 @@ struct RcloneTests {
         }
     }
 
+    /// Two devices of a server's cloud, with their stores and running agents.
+    private static func pair(
+        _ world: AgentWorld, _ server: CloudServer, _ password: String? = nil
+    ) async throws -> (stores: [(AgentDevice, UbiquitousStore)], agents: [RunningTool]) {
+        var stores: [(AgentDevice, UbiquitousStore)] = []
+        var agents: [RunningTool] = []
+        for name in ["mac", "phone"] {
+            let device = try world.device(name, try await server.configuration(crypt: password, named: name))
+            agents.append(try await device.start())
+            stores.append((device, try await device.open()))
+        }
+        return (stores, agents)
+    }
+
     @Test(
         "K-01: stores of two homes that share nothing but a cloud converge, whole contents compared",
         arguments: [("webdav", nil), ("sftp", nil), ("s3", nil), ("webdav", "correct horse")] as [(String, String?)])
     func converges(_ kind: String, _ password: String?) async throws {
         try await Self.with(kind) { world, server in
-            let devices = [
-                try world.device("mac", try await server.configuration(crypt: password, named: "mac")),
-                try world.device("phone", try await server.configuration(crypt: password, named: "phone")),
-            ]
-            var stores: [(AgentDevice, UbiquitousStore)] = []
-            var agents: [RunningTool] = []
-            for device in devices {
-                agents.append(try await device.start())
-                stores.append((device, try await device.open()))
-            }
+            let (stores, agents) = try await Self.pair(world, server, password)
             for (device, store) in stores {
                 for number in 0..<20 { try await store.insert("\(device.device.name)\(number)", String(repeating: "x", count: number * 100)) }
             }
@@ -49,6 +54,52 @@ struct RcloneTests {
             #expect(objects.contains { $0.contains("format.json") } == (password == nil))
             for agent in agents { _ = try await agent.stop() }
             for (_, store) in stores { try await store.close() }
+        }
+    }
+
+    @Test(
+        "K-01, K-09: stores converge over Ceph's gateway, and a full bucket blocks uploads with the remedy until there is room",
+        .enabled(if: CloudServer.hasCeph))
+    func ceph() async throws {
+        try await Self.with("rgw") { world, server in
+            let (stores, agents) = try await Self.pair(world, server)
+            let mac = stores[0].0
+            for (device, store) in stores {
+                for number in 0..<10 { try await store.insert("\(device.device.name)\(number)", String(repeating: "x", count: number * 100)) }
+            }
+            try await converge(stores)
+            #expect(try await stores[0].1.notes.count == 20)
+            // What is there already is more than one object.
+            try await server.setQuota(objects: 1)
+            try await stores[0].1.insert("beyond")
+            try await stores[0].1.settled()
+            try await until("the full bucket is noticed", seen: { "\(try await mac.client.status())" }) {
+                let status = try await mac.transfer()
+                return status.activity == .blocked && status.block == "quota"
+            }
+            #expect(try await mac.diagnosis.contains { $0.contains("has no room for more") && $0.contains("free space there") })
+            try await server.setQuota(objects: nil)
+            try await converge(stores)
+            #expect(try await stores[1].1.notes.contains("beyond=text"))
+            for agent in agents { _ = try await agent.stop() }
+            for (_, store) in stores { try await store.close() }
+        }
+    }
+
+    @Test("K-09: a clock that is two hours off keeps nothing from Ceph's gateway", .enabled(if: CloudServer.hasCephWithClock))
+    func clockSkew() async throws {
+        try await Self.with("rgw", clock: 7200) { world, server in
+            let mac = try world.device("mac", try await server.configuration(named: "mac"))
+            let store = try await mac.open()
+            try await store.insert("a")
+            try await store.settled()
+            let agent = try await mac.start()
+            try await until("everything is sent", seen: { "\(try await mac.client.status())" }) {
+                let status = try await mac.transfer()
+                return status.activity == .idle && status.filesInCloud > 0 && status.filesToSend == 0
+            }
+            _ = try await agent.stop()
+            try await store.close()
         }
     }
 
@@ -67,6 +118,7 @@ struct RcloneTests {
             let status = try await phone.transfer()
             #expect(status.activity == .blocked && status.block == "wrongPassword", "\(status)")
             #expect(status.reason?.contains("cannot be decrypted") == true)
+            #expect(try await phone.diagnosis.contains { $0.contains("cannot be decrypted") && $0.contains("rclone config") })
             #expect(Set(FileManager.default.enumerator(atPath: server.data.string)!.compactMap { $0 as? String }) == before)
             for agent in [agent, other] { _ = try await agent.stop() }
             try await store.close()
@@ -76,32 +128,18 @@ struct RcloneTests {
     @Test("K-02: with rclone killed again and again in the middle of files, stores converge")
     func killedRclone() async throws {
         try await Self.with("webdav") { world, server in
-            let (mac, phone) = (
-                try world.device("mac", try await server.configuration(named: "mac")),
-                try world.device("phone", try await server.configuration(named: "phone"))
-            )
-            let stores = [(mac, try await mac.open()), (phone, try await phone.open())]
-            var agents: [RunningTool] = []
-            for (device, _) in stores { agents.append(try await device.start()) }
+            let (stores, agents) = try await Self.pair(world, server)
             var random = SeededRandom(seed: 1)
             for number in 0..<50 {
                 for (device, store) in stores { try await store.insert("\(device.device.name)\(number)", String(repeating: "y", count: 20_000)) }
                 // The moment of the kill is the test's input, and no event.
                 try await Task.sleep(for: .milliseconds(Int.random(in: 0..<60, using: &random)))
-                for child in try Self.children(of: agents[number % 2].identifier) { kill(child, SIGKILL) }
+                for child in ProcessFacts(agents[number % 2].identifier).children { kill(child, SIGKILL) }
             }
             try await converge(stores)
             #expect(try await stores[0].1.notes.count == 100)
             for agent in agents { _ = try await agent.stop() }
             for (_, store) in stores { try await store.close() }
-        }
-    }
-
-    /// The children of a process.
-    private static func children(of process: Int32) throws -> [Int32] {
-        try FileManager.default.contentsOfDirectory(atPath: "/proc/\(process)/task").flatMap { task in
-            (try? String(contentsOfFile: "/proc/\(process)/task/\(task)/children", encoding: .utf8))?.split(separator: " ").compactMap { Int32($0) }
-                ?? []
         }
     }
 
@@ -115,8 +153,12 @@ struct RcloneTests {
             try await server.stop()
             try await store.insert("a")
             try await store.settled()
-            let status = try await mac.transfer()
-            #expect(status.activity == .waiting && status.filesToSend > 0, "\(status)")
+            // The agent hears of the new log by its watch.
+            try await until("it waits with a file to send", seen: { "\(try await mac.client.status())" }) {
+                let status = try await mac.transfer()
+                return status.activity == .waiting && status.filesToSend > 0
+            }
+            #expect(try await mac.diagnosis.contains { $0.contains("the cloud does not answer") && $0.contains("check the network") })
             let again = try await server.restarted()
             try await until("everything is sent", seen: { "\(try await mac.client.status())" }) {
                 let status = try await mac.client.status()
@@ -141,7 +183,31 @@ struct RcloneTests {
             let status = try await mac.transfer()
             #expect(status.activity == .blocked && status.block == "authorization", "\(status)")
             #expect(status.reason?.contains("rclone config reconnect cloud:") == true)
+            #expect(try await mac.diagnosis.contains { $0.contains("rclone config reconnect cloud:") })
             _ = try await agent.stop()
+        }
+    }
+
+    @Test("K-19: what a poll of an idle agent costs is under 0.2 % of a core at a poll a minute, and its memory and rclone's stay small")
+    func idle() async throws {
+        try await Self.with("webdav") { world, server in
+            let mac = try world.device("mac", try await server.configuration(named: "mac"))
+            let store = try await mac.open()
+            try await store.insert("a")
+            try await store.settled()
+            let agent = try await mac.start()
+            for _ in 0..<20 { try await mac.transfer() }
+            let own = ProcessFacts(agent.identifier)
+            let rclone = ProcessFacts(try #require(own.children.first))
+            let before = own.processorTime + rclone.processorTime
+            let polls = 200
+            for _ in 0..<polls { #expect(try await mac.transfer().activity == .idle) }
+            let cost = (own.processorTime + rclone.processorTime - before) / Double(polls)
+            #expect(own.children == [rclone.identifier] && cost > 0 && rclone.residentMemory > 0, "rclone was started again")
+            #expect(cost / 60 < 0.002, "a poll costs \(cost) s of processor time")
+            #expect(own.residentMemory < 60 << 20 && rclone.residentMemory < 200 << 20, "\(own.residentMemory) and \(rclone.residentMemory) bytes")
+            _ = try await agent.stop()
+            try await store.close()
         }
     }
 
@@ -161,7 +227,7 @@ struct RcloneTests {
             secrets.append(try #require(Self.plain(server)))
             #expect(secrets.count == 4)
             var texts = ["\(try await mac.client.status())"]
-            for process in try [agent.identifier] + Self.children(of: agent.identifier) {
+            for process in [agent.identifier] + ProcessFacts(agent.identifier).children {
                 for name in ["cmdline", "environ"] {
                     texts.append(String(decoding: try Data(contentsOf: URL(filePath: "/proc/\(process)/\(name)")), as: UTF8.self))
                 }
@@ -213,10 +279,15 @@ struct RcloneTests {
             #expect(state.status == .uploading && progress.total == 6_000_000 && progress.rate ?? 0 > 0 && progress.remaining != nil)
             let shown = try await Tool.run("ubcontrol", ["transfer", "status", "--home", mac.device.home.path.string]).output
             #expect(shown.contains(" % of ") && shown.contains("/s, ") && shown.contains(" left  ") && shown.contains("limited to"), "\(shown)")
+            let items = try await Tool.run("ubwatch", ["items", container.path.string, "--all", "--json", "--home", mac.device.home.path.string])
+                .output
+            #expect(
+                items.split(separator: "\n").contains { $0.contains("values/large") && $0.contains("\"uploading\"") && $0.contains("\"rate\"") },
+                "\(items)")
             // An rclone that is started again keeps the limit.
-            for child in try Self.children(of: agent.identifier) { kill(child, SIGKILL) }
+            for child in ProcessFacts(agent.identifier).children { kill(child, SIGKILL) }
             try await until("rclone runs again with the limit") {
-                try Self.children(of: agent.identifier).contains { child in
+                ProcessFacts(agent.identifier).children.contains { child in
                     let arguments = FileManager.default.contents(atPath: "/proc/\(child)/cmdline") ?? Data()
                     return String(decoding: arguments, as: UTF8.self).contains("--bwlimit\u{0}400000B")
                 }
@@ -256,8 +327,11 @@ struct RcloneTests {
             ("Unauthorized: 401 Unauthorized", 500, .authorization), ("couldn't fetch token: invalid_grant", 500, .authorization),
             ("dial tcp 127.0.0.1:1: connect: connection refused", 500, .unreachable), ("dial tcp: lookup x: no such host", 500, .unreachable),
             ("didn't find section in config file", 500, .unusable), ("something else", 500, .other),
+            ("api error RequestTimeTooSkewed: UnknownError", 403, .authorization),
+            ("dial tcp 127.0.0.1:1: connect: connection refused failed to get rate limit token, retry quota exceeded", 500, .unreachable),
         ]
         for (text, status, kind) in cases { #expect(ObjectStoreError.rclone(text, status: status).kind == kind, "\(text)") }
+        #expect(ObjectStoreError.rclone("api error RequestTimeTooSkewed", status: 403).reason.contains("set this device's clock"))
         let text = ObjectStoreError.rclone("Put \"https://ann:secret@example.org/x?X-Amz-Signature=abc\": EOF", status: 500).reason
         #expect(!text.contains("secret") && !text.contains("Signature") && text.contains("example.org"))
     }

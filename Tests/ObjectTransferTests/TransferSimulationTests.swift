@@ -18,6 +18,14 @@ struct TransferSimulationTests {
             tally += run.tally
         }
         // A suite that meets nothing proves nothing.
+        #expect(tally.repairs <= 1, "the daily repair is for rare cases")
         #expect(tally.crashes > 50 && tally.removals > 50 && tally.epochs > 5 && tally.wipes > 5 && tally.lostIndices > 3, "\(tally)")
+    }
+
+    @Test("K-03: an index that is lost twice, with an upload that is cut off in between, leaves nothing to the daily repair")
+    func lostTwice() async throws {
+        var run = TransferRun(seed: 4954)
+        try await run.run()
+        #expect(run.tally.repairs == 0 && run.tally.lostIndices == 2)
     }
 }

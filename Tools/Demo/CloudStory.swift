@@ -120,7 +120,7 @@ struct CloudStory {
     /// Kills an agent and its rclone while they send.
     private mutating func killInTheMiddle(_ checks: inout Checks) async throws {
         for number in 0..<20 { try await first.run("notes", ["add", "Note \(number), written while the agent is killed"]) }
-        for child in children(of: agents[0].identifier) { kill(child, SIGKILL) }
+        for child in ProcessFacts(agents[0].identifier).children { kill(child, SIGKILL) }
         agents[0].signal(SIGKILL)
         _ = try? await agents[0].end()
         try await first.run("notes", ["add", "Written while no agent runs"])
@@ -171,15 +171,6 @@ struct CloudStory {
             while try await !condition(device) {
                 guard ContinuousClock.now < deadline else { throw Device.Failure(description: "90 s were not enough until \(what)") }
                 try await Task.sleep(for: .milliseconds(50))
-            }
-        }
-    }
-
-    private func children(of process: Int32) -> [Int32] {
-        let tasks = (try? FileManager.default.contentsOfDirectory(atPath: "/proc/\(process)/task")) ?? []
-        return tasks.flatMap { task in
-            ((try? String(contentsOfFile: "/proc/\(process)/task/\(task)/children", encoding: .utf8)) ?? "").split(separator: " ").compactMap {
-                Int32($0)
             }
         }
     }

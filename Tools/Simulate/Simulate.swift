@@ -70,14 +70,17 @@ struct Simulate: AsyncParsableCommand {
     @Flag(help: "Instead of stores, transfer agents: devices that share nothing but a faulty cloud.")
     var transfers = false
 
-    @Flag(help: "With --signed, --places or --transfers, print what happens in the one seed.")
+    @Flag(help: "Instead of stores, documents that devices edit, delete and evict at the same time, over the rules alone.")
+    var documents = false
+
+    @Flag(help: "With --signed, --places, --transfers or --documents, print what happens in the one seed.")
     var trace = false
 
     func validate() throws {
         if !signed, without != nil { throw ValidationError("--without needs --signed.") }
-        if !signed, !places, !transfers, trace { throw ValidationError("--trace needs --signed, --places or --transfers.") }
-        if [signed, places, transfers].count(where: \.self) > 1 {
-            throw ValidationError("--signed, --places and --transfers are different simulations; choose one.")
+        if !signed, !places, !transfers, !documents, trace { throw ValidationError("--trace needs --signed, --places, --transfers or --documents.") }
+        if [signed, places, transfers, documents].count(where: \.self) > 1 {
+            throw ValidationError("--signed, --places, --transfers and --documents are different simulations; choose one.")
         }
         if SignedCommand.rules(without) == nil {
             throw ValidationError("“\(without ?? "")” is no rule; these are: \(SignedRule.allCases.map(\.rawValue).joined(separator: ", ")), or all.")
@@ -111,6 +114,10 @@ struct Simulate: AsyncParsableCommand {
         }
         if transfers {
             guard await TransferSeeds(seeds: range!, operations: operations, traces: trace).run() else { throw ExitCode(1) }
+            return
+        }
+        if documents {
+            guard DocumentSeeds(seeds: range!, operations: operations, traces: trace).run() else { throw ExitCode(1) }
             return
         }
         let start = ContinuousClock.now

@@ -116,11 +116,11 @@ final class MemoryIndex: TransferMemory {
         state.withLock { kept in kept.state.map { TransferBook(account: account, $0, files: kept.files) } }
     }
 
-    func save(_ files: [TransferPath: TransferRecord?], _ new: TransferBook.State?) throws {
+    func save(_ changes: TransferBook.Changes) throws {
         try faults.step()
         state.withLock { state in
-            for (path, record) in files { state.files[path] = record }
-            if let new { state.state = new }
+            for (path, record) in changes.files { state.files[path] = record }
+            if let new = changes.state { state.state = new }
         }
     }
 }

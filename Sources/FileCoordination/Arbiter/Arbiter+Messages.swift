@@ -7,6 +7,7 @@ extension Arbiter {
         var relinquish: PresenterMessage?
         var saves = false
         var accommodatesDeletion = false
+        var accommodatesEviction = false
         var subitemDeletions: [FilePath] = []
 
         /// The questions in their order: relinquish, then save, then accommodate.
@@ -15,6 +16,7 @@ extension Arbiter {
             if let relinquish { messages.append(relinquish) }
             if saves { messages.append(.saveChanges) }
             if accommodatesDeletion { messages.append(.accommodateDeletion) }
+            if accommodatesEviction { messages.append(.accommodateEviction) }
             return messages + subitemDeletions.map { .accommodateSubitemDeletion($0) }
         }
     }
@@ -43,6 +45,7 @@ extension Arbiter {
             case .write(let options):
                 if !claim.request.isPreparation { ask(concerned + below) { $0.relinquish = .relinquishToWriter } }
                 if options.contains(.forMerging) { ask(concerned + below) { $0.saves = true } }
+                if options.contains(.forEvicting) { ask(own + below) { $0.accommodatesEviction = true } }
                 guard !options.isDisjoint(with: .deleting) else { continue }
                 ask(own + below) { $0.accommodatesDeletion = true }
                 if !claim.request.isPreparation { ask(enclosing.map(\.presenter)) { $0.subitemDeletions.append(item.path) } }

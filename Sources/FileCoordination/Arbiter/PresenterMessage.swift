@@ -8,6 +8,7 @@ package enum PresenterMessage: Hashable, Sendable {
     case saveChanges
     case accommodateDeletion
     case accommodateSubitemDeletion(FilePath)
+    case accommodateEviction
 
     /// Sent after a claim has ended, to return an item that a `relinquish…` gave up.
     case reacquire(MessageID)
@@ -31,7 +32,9 @@ package enum PresenterMessage: Hashable, Sendable {
     /// Whether a claim waits for the answer.
     package var isQuestion: Bool {
         switch self {
-        case .relinquishToReader, .relinquishToWriter, .saveChanges, .accommodateDeletion, .accommodateSubitemDeletion: true
+        case .relinquishToReader, .relinquishToWriter, .saveChanges, .accommodateDeletion, .accommodateSubitemDeletion,
+            .accommodateEviction:
+            true
         default: false
         }
     }
@@ -70,6 +73,7 @@ package enum PresenterMessage: Hashable, Sendable {
         case .saveChanges: "savePresentedItemChanges"
         case .accommodateDeletion: "accommodatePresentedItemDeletion"
         case .accommodateSubitemDeletion: "accommodatePresentedSubitemDeletion"
+        case .accommodateEviction: "accommodatePresentedItemEviction"
         case .reacquire: "reacquire"
         case .didMove: "presentedItemDidMove"
         case .didChange: "presentedItemDidChange"

@@ -1,7 +1,7 @@
 import SystemPackage
 
 /// The version of the protocol; both sides refuse another version.
-let brokerProtocolVersion: UInt64 = 2
+let brokerProtocolVersion: UInt64 = 3
 
 /// One message between a client and the broker.
 ///

@@ -52,6 +52,7 @@ extension PresenterMessage: Wire {
             writer.put(event)
             writer.put(version)
             writer.put(path)
+        case .accommodateEviction: writer.byte(15)
         }
     }
 
@@ -72,6 +73,7 @@ extension PresenterMessage: Wire {
         case 12: self = .didChangeUbiquityAttributes(try reader.get())
         case 13: self = .version(try reader.get(), try reader.get())
         case 14: self = .subitemVersion(try reader.get(), try reader.get(), try reader.get())
+        case 15: self = .accommodateEviction
         default: throw WireError("a message of no known kind")
         }
     }

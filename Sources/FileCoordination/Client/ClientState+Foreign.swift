@@ -81,7 +81,7 @@ struct ForeignWrites: Sendable {
     mutating func note(_ message: PresenterMessage, to presenter: PresenterID) {
         switch message {
         case .didChange, .didMove: visits[presenter, default: Visit()].isTold = true
-        case .accommodateDeletion: visits[presenter, default: Visit()].isAnnounced = true
+        case .accommodateDeletion, .accommodateEviction: visits[presenter, default: Visit()].isAnnounced = true
         default: break
         }
     }

@@ -8,14 +8,17 @@ final class CoordinationContext: Sendable {
 
     private let outer: CoordinationContext?
     private let surrounding: Surrounding
-    /// The coordinator of the accessor; nil within a presenter's method.
-    private let coordinator: UInt64?
+    /// The purpose of the accessor; nil within a presenter's method.
+    private let purpose: Purpose?
 
-    init(_ surrounding: Surrounding, coordinator: UInt64? = nil, outer: CoordinationContext? = current) {
+    init(_ surrounding: Surrounding, purpose: Purpose? = nil, outer: CoordinationContext? = current) {
         self.surrounding = surrounding
-        self.coordinator = coordinator
+        self.purpose = purpose
         self.outer = outer
     }
+
+    /// The purpose of the innermost accessor around the running code; nil for none.
+    var innermostPurpose: Purpose? { purpose ?? outer?.innermostPurpose }
 
     /// All surroundings of the running code, outermost first.
     var surroundings: [Surrounding] { (outer?.surroundings ?? []) + [surrounding] }

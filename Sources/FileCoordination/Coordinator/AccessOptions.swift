@@ -48,9 +48,11 @@ extension FileCoordinator {
         public static let forReplacing = WritingOptions(rawValue: 1 << 3)
         /// Only metadata that is independent of the item's content will be changed.
         public static let contentIndependentMetadataOnly = WritingOptions(rawValue: 1 << 4)
+        /// The item's local copy will be removed, and can be fetched again; presenters are asked to accommodate that.
+        package static let forEvicting = WritingOptions(rawValue: 1 << 5)
 
         /// The options that affect the place of an item, and so everything below a directory.
-        static let structural: WritingOptions = [.forDeleting, .forMoving, .forReplacing]
+        static let structural: WritingOptions = [.forDeleting, .forMoving, .forReplacing, .forEvicting]
         /// The options that remove the current item.
         static let deleting: WritingOptions = [.forDeleting, .forReplacing]
     }

@@ -24,6 +24,12 @@ struct AccessRun: Sendable {
             return try? Location(url)
         }
 
+        /// Whether the accessor reads the item's bytes, which are brought here first.
+        var readsBytes: Bool {
+            guard case .read(let options) = access else { return false }
+            return !options.contains(.immediatelyAvailableMetadataOnly)
+        }
+
         var isForUploading: Bool {
             guard case .read(let options) = access else { return false }
             return options.contains(.forUploading)
@@ -72,7 +78,7 @@ struct AccessRun: Sendable {
     /// The context of the code in the accessor.
     ///
     /// After the claim has ended, as it has for a snapshot, the code has only the outer context.
-    var context: CoordinationContext? { isForUploadingOnly ? outer : CoordinationContext(.claim(id), outer: outer) }
+    var context: CoordinationContext? { isForUploadingOnly ? outer : CoordinationContext(.claim(id), purpose: coordinator.purpose, outer: outer) }
 
     /// Whether the claim is needed only while the items are copied.
     var isForUploadingOnly: Bool { !isPreparation && targets.allSatisfy(\.isForUploading) }
@@ -124,6 +130,9 @@ struct AccessRun: Sendable {
         let isPresented: Bool
     }
 
+    /// The places of items whose bytes the accessor reads.
+    func readPlaces(_ opened: Opened) -> [FilePath] { zip(targets, opened.places).lazy.filter(\.0.readsBytes).map(\.1) }
+
     /// Copies the items to upload; blocks.
     ///
     /// - Throws: `fileSystem` when an item cannot be copied; the claim then continues.
@@ -168,12 +177,23 @@ extension FileCoordinator {
         _ targets: () throws -> [AccessRun.Target], deadline: Deadline?, isPreparation: Bool = false,
         _ accessor: nonisolated(nonsending) ([URL]) async throws -> Value
     ) async throws -> Value {
+        var deadline = deadline
+        var waiting = ItemWaiting()
         while true {
             try Task.checkCancellation()
-            let run = try AccessRun(self, targets(), isPreparation: isPreparation)
+            let targets = try targets()
+            // No claim is held during the wait, so the process that brings the item can write it.
+            if let item = ItemSources.awaited(targets.readPlaces) { try await waiting.wait(for: item, &deadline) }
+            let run = try AccessRun(self, targets, isPreparation: isPreparation)
             let grant: Grant
             if let immediate = run.immediate { grant = immediate } else { grant = try await client.wait(for: run.id, deadline: deadline) }
             guard let opened = try run.open(grant) else { continue }
+            // It may have moved, or have been evicted, before the grant.
+            if let item = ItemSources.awaited(run.readPlaces(opened)) {
+                run.close(opened)
+                try await waiting.wait(for: item, &deadline)
+                continue
+            }
             guard !isPreparation, run.targets.contains(where: \.isForUploading) else {
                 defer { run.close(opened) }
                 return try await CoordinationContext.$current.withValue(run.context) { try await accessor(opened.urls) }
@@ -203,10 +223,18 @@ extension FileCoordinator {
         _ targets: () throws -> [AccessRun.Target], isPreparation: Bool = false, _ accessor: ([URL]) throws -> Value
     ) throws -> Value {
         warnOfBlocking()
+        var waiting = ItemWaiting()
         while true {
-            let run = try AccessRun(self, targets(), isPreparation: isPreparation)
+            let targets = try targets()
+            if let item = ItemSources.awaited(targets.readPlaces) { try waiting.waitBlocking(for: item) }
+            let run = try AccessRun(self, targets, isPreparation: isPreparation)
             let grant = try run.immediate ?? client.waitBlocking(for: run.id)
             guard let opened = try run.open(grant) else { continue }
+            if let item = ItemSources.awaited(run.readPlaces(opened)) {
+                run.close(opened)
+                try waiting.waitBlocking(for: item)
+                continue
+            }
             var isOpen = true
             defer { if isOpen { run.close(opened) } }
             let snapshots = try run.snapshots(of: opened)
@@ -233,4 +261,9 @@ extension FileCoordinator {
             client.logger.warning("A coordinated access for \(purpose) blocks \(place). Use the async form.")
         #endif
     }
+}
+
+extension [AccessRun.Target] {
+    /// The places of items whose bytes an accessor reads.
+    fileprivate var readPlaces: [FilePath] { lazy.filter(\.readsBytes).map(\.location.path) }
 }

@@ -106,7 +106,7 @@ extension FileCoordinator.WritingOptions {
     private var names: [String] {
         let all: [(Self, String)] = [
             (.forDeleting, "forDeleting"), (.forMoving, "forMoving"), (.forMerging, "forMerging"), (.forReplacing, "forReplacing"),
-            (.contentIndependentMetadataOnly, "contentIndependentMetadataOnly"),
+            (.contentIndependentMetadataOnly, "contentIndependentMetadataOnly"), (.forEvicting, "forEvicting"),
         ]
         return all.filter { contains($0.0) }.map(\.1)
     }

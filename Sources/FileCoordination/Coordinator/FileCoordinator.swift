@@ -83,6 +83,9 @@ public final class FileCoordinator: Sendable {
 
     var purpose: Purpose { settings.withLock { $0.purpose } }
 
+    /// Takes the purpose of another coordinator, before the first access.
+    func join(_ purpose: Purpose) { settings.withLock { $0.purpose = purpose } }
+
     /// Returns the purpose for a new access.
     ///
     /// - Throws: `CocoaError.userCancelled` once the coordinator is cancelled.

@@ -52,6 +52,7 @@ struct PresenterTurn: Sendable {
             case .saveChanges: try await presenter.savePresentedItemChanges()
             case .accommodateDeletion: try await presenter.accommodatePresentedItemDeletion()
             case .accommodateSubitemDeletion(let path): try await presenter.accommodatePresentedSubitemDeletion(at: url(of: path))
+            case .accommodateEviction: try await presenter.accommodatePresentedItemEviction()
             case .reacquire(let message): await client.takeReacquirer(for: message, of: delivery.presenter)?()
             case .didMove(let path):
                 // If no URL can represent the new name, the item is gone for a presenter that sees URLs.

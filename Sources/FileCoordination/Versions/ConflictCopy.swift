@@ -11,7 +11,8 @@ package import SystemPackage
 /// A synchroniser leaves such attributes alone unless it is configured to transfer them; in that case the conflict is
 /// resolved on the other devices too, as intended.
 ///
-/// Only plain files are versions: Syncthing makes no copies of directories or links.
+/// Plain files are versions, and packages that a cloud carries, which are directories. Syncthing makes no copies of directories
+/// or links.
 package struct ConflictCopy: Hashable, Sendable {
     package let name: ConflictName
     package let path: FilePath
@@ -28,6 +29,11 @@ package struct ConflictCopy: Hashable, Sendable {
     /// Looks up a copy whose name is already parsed.
     package init?(_ name: ConflictName, at path: FilePath) {
         guard let status = Self.status(of: path) else { return nil }
+        // A directory is a version of a package alone.
+        if status.st_mode & S_IFMT == S_IFDIR {
+            let item = Self.status(of: path.removingLastComponent().appending(name.original))
+            guard let item, item.st_mode & S_IFMT == S_IFDIR else { return nil }
+        }
         self.name = name
         self.path = path
         isResolved = Self.mark(of: path) == Self.mark(for: status)
@@ -46,7 +52,7 @@ package struct ConflictCopy: Hashable, Sendable {
         defer { close(descriptor) }
         var status = Glibc.stat()
         guard fstat(descriptor, &status) == 0 else { throw Errno(rawValue: errno) }
-        guard status.st_mode & S_IFMT == S_IFREG else { throw Errno.invalidArgument }
+        guard isVersion(status) else { throw Errno.invalidArgument }
         let value = mark(for: status)
         guard clinux_set_attribute(descriptor, attribute, value, value.count) == 0, fsync(descriptor) == 0 else { throw Errno(rawValue: errno) }
     }
@@ -69,9 +75,11 @@ package struct ConflictCopy: Hashable, Sendable {
 
     private static func status(of path: FilePath) -> Glibc.stat? {
         var status = Glibc.stat()
-        guard path.withPlatformString({ lstat($0, &status) }) == 0, status.st_mode & S_IFMT == S_IFREG else { return nil }
+        guard path.withPlatformString({ lstat($0, &status) }) == 0, isVersion(status) else { return nil }
         return status
     }
+
+    private static func isVersion(_ status: Glibc.stat) -> Bool { [S_IFREG, S_IFDIR].contains(status.st_mode & S_IFMT) }
 
     private static func mark(for status: Glibc.stat) -> [UInt8] {
         withUnsafePointer(to: status) { Array("\(clinux_modified($0))".utf8) }

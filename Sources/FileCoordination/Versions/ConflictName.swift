@@ -1,3 +1,5 @@
+internal import Foundation
+
 /// The parsed name that Syncthing gives to a file that lost a conflict.
 ///
 /// `Letter.sync-conflict-20260102-030405-ABCDEFG.txt` is a copy of `Letter.txt`: the local time and the short
@@ -28,6 +30,29 @@ package struct ConflictName: Hashable, Sendable {
         self.original = String(decoding: original, as: UTF8.self)
         self.stamp = stamps.map { String(decoding: $0, as: UTF8.self) }.joined(separator: ".")
         self.device = device.map { String(decoding: $0, as: UTF8.self) }
+    }
+
+    /// Returns the name of a conflict copy.
+    ///
+    /// - Parameters:
+    ///   - original: the name of the item.
+    ///   - modified: the time of the copy's last change, in milliseconds since 1970.
+    ///   - device: seven letters from A to Z or digits from 2 to 7.
+    /// - Returns: the name, which ``init(_:)`` parses.
+    package static func name(for original: String, modified: Int64, device: String) -> String {
+        let date = Date(timeIntervalSince1970: Double(min(max(0, modified), 4_102_444_800_000)) / 1000)
+        var calendar = Calendar(identifier: .gregorian)
+        calendar.timeZone = TimeZone(secondsFromGMT: 0)!
+        let parts = calendar.dateComponents([.year, .month, .day, .hour, .minute, .second], from: date)
+        func digits(_ value: Int?, _ count: Int) -> String {
+            let text = "\(value ?? 0)"
+            return String(repeating: "0", count: max(0, count - text.count)) + text
+        }
+        let day = digits(parts.year, 4) + digits(parts.month, 2) + digits(parts.day, 2)
+        let time = digits(parts.hour, 2) + digits(parts.minute, 2) + digits(parts.second, 2)
+        let mark = ".sync-conflict-\(day)-\(time)-\(device)"
+        guard let dot = original.lastIndex(of: ".") else { return original + mark }
+        return original[..<dot] + mark + original[dot...]
     }
 
     /// The identifier of the version within its item; it stays when the item and the copy move together.

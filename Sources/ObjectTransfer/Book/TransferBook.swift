@@ -26,10 +26,13 @@ package struct TransferBook: Sendable {
     /// The devices that write as each peer.
     private var owners: [PeerIdentifier: Set<TransferDevice>] = [:]
     package private(set) var files: [TransferPath: TransferRecord] = [:]
+    package var documents = DocumentBook()
     /// The newest epoch of each content of which a mark is here.
     private var epochs: [TransferPath.Content: Int64] = [:]
     /// Counts the changes, so that a plan is made only after one.
-    package private(set) var generation = 0
+    package var generation: Int { ownGeneration + documents.generation }
+    /// Counts the changes beside those of documents.
+    private var ownGeneration = 0
     /// The files whose records have changed since they were last taken.
     private var changed: Set<TransferPath> = []
     private var hasNewState = false
@@ -93,6 +96,14 @@ package struct TransferBook: Sendable {
         files.contains { path, record in record.local != nil && !record.isHere && !record.isMissed && peers.contains(path.peer) }
     }
 
+    /// Whether a mark of one of these peers is in a container.
+    package func isMarked(_ container: String, by peers: Set<PeerIdentifier>) -> Bool {
+        peers.contains { peer in
+            guard let mark = TransferPath("\(container)/\(UbiquityContainer.markDirectoryName)/\(peer)", of: account) else { return false }
+            return files[mark]?.isHere == true
+        }
+    }
+
     private func isMarkHere(of path: TransferPath) -> Bool {
         guard let mark = TransferPath(path.attachmentMark, of: account) else { return false }
         return files[mark]?.isHere == true
@@ -101,7 +112,7 @@ package struct TransferBook: Sendable {
     private mutating func enterEpoch(_ path: TransferPath) {
         guard path.beginsEpoch, let epoch = path.epoch else { return }
         epochs[epoch.content] = max(epochs[epoch.content] ?? 0, epoch.number)
-        generation += 1
+        ownGeneration += 1
     }
 
     /// Whether a file belongs to an epoch that has ended; the marks of epochs do not.
@@ -142,18 +153,18 @@ package struct TransferBook: Sendable {
 
     /// Notes that an object of the remote has been removed for good.
     package mutating func deleted(_ path: TransferPath) {
-        let own = device
+        let device = device
         update(path) {
             ($0.doomed, $0.local, $0.isMissed) = (nil, nil, false)
             // Others may still vouch for it, so inventories go on to say that it is gone.
-            $0.vouches[own] = nil
+            $0.vouches[device] = nil
         }
     }
 
     // MARK: Bulletins
 
     /// How many files and removals are done and not told.
-    package var untold: Int { files.values.count { $0.untold != nil } }
+    package var untold: Int { files.values.count { $0.untold != nil } + documents.untold.count }
 
     /// Writes the next bulletin, if there is anything to tell.
     ///
@@ -162,11 +173,18 @@ package struct TransferBook: Sendable {
     package mutating func write(peers: Set<PeerIdentifier>) -> Draft? {
         if let draft { return draft }
         let told = files.filter { $0.value.untold != nil }
-        guard !told.isEmpty || lacksBulletin else { return nil }
+        let versions = documents.untold
+        guard !told.isEmpty || !versions.isEmpty || lacksBulletin else { return nil }
         var bulletin = Bulletin(device: device, number: number + 1, previous: newest)
         // An inventory speaks also for peers that this device was once.
         bulletin.peers = peers.union(seen[device]?.peers ?? [])
-        bulletin.isInventory = lacksBulletin || isInventoryDue(adding: told.count)
+        bulletin.isInventory = lacksBulletin || isInventoryDue(adding: told.count + versions.count)
+        bulletin.documents = versions.mapValues { [$0] }
+        if bulletin.isInventory {
+            for (path, stated) in documents.stated(by: device) {
+                bulletin.documents[path, default: []] += stated.filter { versions[path]?.vector.contains($0.vector) != true }
+            }
+        }
         for (path, record) in bulletin.isInventory ? files : told {
             switch record.untold {
             case .uploaded(let version): bulletin.uploaded[path] = version
@@ -185,6 +203,7 @@ package struct TransferBook: Sendable {
             // So many files have no inventory; their bulletins stay.
             bulletin.isInventory = false
             (bulletin.uploaded, bulletin.removed) = (bulletin.uploaded.filter { told[$0.key] != nil }, bulletin.removed.intersection(told.keys))
+            bulletin.documents = versions.mapValues { [$0] }
             lacksBulletin = false
             bytes = bulletin.encoded
         }
@@ -195,7 +214,7 @@ package struct TransferBook: Sendable {
 
     /// Each 64 bulletins, unless it would cost much more than they, or as soon as an inventory costs no more than what it replaces.
     private func isInventoryDue(adding count: Int) -> Bool {
-        let vouched = files.values.count { $0.vouches[device] != nil }
+        let vouched = files.values.count { $0.vouches[device] != nil } + documents.stated(by: device).count
         if sinceInventory.bulletins >= 1000 || sinceInventory.bulletins >= 64 && (sinceInventory.entries + count) * 8 >= vouched { return true }
         guard sinceInventory.bulletins >= 8 else { return false }
         return sinceInventory.entries + count >= vouched
@@ -216,13 +235,15 @@ package struct TransferBook: Sendable {
                 $0.doomed = now
             }
         }
+        for (path, versions) in bulletin.documents { for version in versions { documents.told(path, version, now: now) } }
         self.draft = nil
         if bulletin.isInventory { lacksBulletin = false }
-        take(bulletin, draft.name)
+        take(bulletin, draft.name, now: now)
         (number, newest) = (draft.name.number, draft.name.hash)
         sinceInventory =
             bulletin.isInventory
-            ? (0, 0) : (sinceInventory.bulletins + 1, sinceInventory.entries + bulletin.uploaded.count + bulletin.removed.count)
+            ? (0, 0)
+            : (sinceInventory.bulletins + 1, sinceInventory.entries + bulletin.uploaded.count + bulletin.removed.count + bulletin.documents.count)
         return bulletin.isInventory ? former.sorted() : []
     }
 
@@ -247,9 +268,9 @@ package struct TransferBook: Sendable {
     }
 
     /// Takes in a bulletin.
-    package mutating func take(_ bulletin: Bulletin, _ name: BulletinName) {
+    package mutating func take(_ bulletin: Bulletin, _ name: BulletinName, now: Date) {
         hasNewState = true
-        generation += 1
+        ownGeneration += 1
         let author = bulletin.device
         var seen = seen[author] ?? Seen()
         seen.names.insert(name)
@@ -283,6 +304,7 @@ package struct TransferBook: Sendable {
                 $0.withdrawn.insert(author)
             }
         }
+        for (path, versions) in bulletin.documents { for version in versions { documents.take(path, version, own: device, now: now) } }
         if author == device, name.number > number { (number, newest) = (name.number, name.hash) }
     }
 
@@ -319,6 +341,7 @@ package struct TransferBook: Sendable {
     package mutating func rename(_ device: TransferDevice) {
         self.device = device
         (number, newest, draft, sinceInventory, lacksBulletin) = (0, nil, nil, (0, 0), false)
+        documents.rename(device)
         hasNewState = true
     }
 
@@ -332,6 +355,7 @@ package struct TransferBook: Sendable {
                 if !record.isHere { ($0.local, $0.isMissed) = (nil, false) }
             }
         }
+        documents.republish()
         (canary, seen, owners) = (nil, [:], [:])
         rename(device)
     }
@@ -340,6 +364,12 @@ package struct TransferBook: Sendable {
     package mutating func lost(_ path: TransferPath) {
         guard let record = files[path], record.isHere, let local = record.local, record.vouches.values.contains(local) else { return }
         update(path) { $0.intent = local }
+    }
+
+    /// Notes that a piece of a document has been removed from the remote, or is named again.
+    package mutating func undoom(_ piece: ContentHash) {
+        documents.undoom(piece)
+        hasNewState = true
     }
 
     // MARK: The index
@@ -354,42 +384,59 @@ package struct TransferBook: Sendable {
         package var draft: Draft?
         package var canary: UUID?
         package var seen: [TransferDevice: Seen]
+        /// The pieces of documents that nothing names any more; see ``DocumentBook/doomed``.
+        package var doomed: [ContentHash: Date] = [:]
 
         package init(
             device: TransferDevice, number: Int64, newest: ContentHash?, bulletinsSinceInventory: Int, entriesSinceInventory: Int, draft: Draft?,
-            canary: UUID?, seen: [TransferDevice: Seen]
+            canary: UUID?, seen: [TransferDevice: Seen], doomed: [ContentHash: Date] = [:]
         ) {
             (self.device, self.number, self.newest, self.draft, self.canary, self.seen) = (device, number, newest, draft, canary, seen)
             (self.bulletinsSinceInventory, self.entriesSinceInventory) = (bulletinsSinceInventory, entriesSinceInventory)
+            self.doomed = doomed
         }
     }
 
     package var state: State {
         State(
             device: device, number: number, newest: newest, bulletinsSinceInventory: sinceInventory.bulletins,
-            entriesSinceInventory: sinceInventory.entries, draft: draft, canary: canary, seen: seen)
+            entriesSinceInventory: sinceInventory.entries, draft: draft, canary: canary, seen: seen, doomed: documents.doomed)
     }
 
-    /// Returns what has changed since the last call, for the index.
-    package mutating func takeChanges() -> (files: [TransferPath: TransferRecord?], state: State?)? {
-        guard !changed.isEmpty || hasNewState else { return nil }
-        var records: [TransferPath: TransferRecord?] = [:]
-        for path in changed { records.updateValue(files[path], forKey: path) }
-        let state = hasNewState ? state : nil
+    /// What has changed since the index was written.
+    package struct Changes: Sendable {
+        package var files: [TransferPath: TransferRecord?] = [:]
+        package var documents: [DocumentPath: DocumentRecord?] = [:]
+        /// Nil if only files and documents have changed.
+        package var state: State?
+
+        package init() {}
+    }
+
+    /// Returns what has changed since the last call, for the index; nil if nothing has.
+    package mutating func takeChanges() -> Changes? {
+        var changes = Changes()
+        changes.documents = documents.takeChanges()
+        for path in changed { changes.files.updateValue(files[path], forKey: path) }
+        if hasNewState { changes.state = state }
         (changed, hasNewState) = ([], false)
-        return (records, state)
+        return changes.files.isEmpty && changes.documents.isEmpty && changes.state == nil ? nil : changes
     }
 
     /// Takes changes back that the index could not keep.
-    package mutating func putBack(_ paths: some Sequence<TransferPath>, hasState: Bool) {
-        changed.formUnion(paths)
-        hasNewState = hasNewState || hasState
+    package mutating func putBack(_ changes: Changes) {
+        changed.formUnion(changes.files.keys)
+        documents.putBack(changes.documents.keys)
+        hasNewState = hasNewState || changes.state != nil
     }
 
     /// Creates a book from what the index has kept.
-    package init(account: AccountName, _ state: State, files: [TransferPath: TransferRecord]) {
+    package init(
+        account: AccountName, _ state: State, files: [TransferPath: TransferRecord], documents: [DocumentPath: DocumentRecord] = [:]
+    ) {
         (self.account, device, number, newest, draft) = (account, state.device, state.number, state.newest, state.draft)
         (canary, seen, self.files) = (state.canary, state.seen, files)
+        self.documents = DocumentBook(records: documents, doomed: state.doomed)
         sinceInventory = (state.bulletinsSinceInventory, state.entriesSinceInventory)
         for (device, seen) in seen { for peer in seen.peers { owners[peer, default: []].insert(device) } }
         for (path, record) in files where record.local != nil { enterEpoch(path) }
@@ -402,6 +449,6 @@ package struct TransferBook: Sendable {
         guard record != before else { return }
         files[path] = record.isEmpty ? nil : record
         changed.insert(path)
-        generation += 1
+        ownGeneration += 1
     }
 }

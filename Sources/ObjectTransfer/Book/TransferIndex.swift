@@ -8,8 +8,8 @@ package import UbiquityContainers
 package protocol TransferMemory: Sendable {
     /// Reads what is kept; nil if nothing is, or it cannot be read.
     func load(_ account: AccountName) throws -> TransferBook?
-    /// Keeps what has changed, durably and as a whole.
-    func save(_ files: [TransferPath: TransferRecord?], _ state: TransferBook.State?) throws
+    /// Keeps what has changed, as a whole and in order; intents and the state durably.
+    func save(_ changes: TransferBook.Changes) throws
 }
 
 /// The index: a SQLite file in the device home.
@@ -19,7 +19,7 @@ package final class TransferIndex: TransferMemory {
     private let queue: DatabaseQueue
 
     /// The format; an index of another one is thrown away.
-    private static let format = 1
+    private static let format = 2
 
     /// Opens an index, or begins one where there is none or the file cannot be used.
     ///
@@ -36,15 +36,21 @@ package final class TransferIndex: TransferMemory {
 
     private static func open(_ path: FilePath) throws -> DatabaseQueue {
         var configuration = Configuration()
-        configuration.prepareDatabase { db in try db.execute(sql: "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL") }
+        configuration.prepareDatabase { db in try db.execute(sql: "PRAGMA journal_mode = WAL") }
         let queue = try DatabaseQueue(path: path.string, configuration: configuration)
         try queue.write { db in
             let found = try Int.fetchOne(db, sql: "PRAGMA user_version")!
-            if found != format {
+            if found == 1 {
+                // The first format knew no documents.
+                try db.execute(
+                    sql: "CREATE TABLE document (path TEXT NOT NULL PRIMARY KEY, record BLOB NOT NULL) WITHOUT ROWID; PRAGMA user_version = \(format)"
+                )
+            } else if found != format {
                 guard found == 0 else { throw DatabaseError(resultCode: .SQLITE_SCHEMA) }
                 try db.execute(
                     sql: """
                         CREATE TABLE file (path TEXT NOT NULL PRIMARY KEY, record BLOB NOT NULL) WITHOUT ROWID;
+                        CREATE TABLE document (path TEXT NOT NULL PRIMARY KEY, record BLOB NOT NULL) WITHOUT ROWID;
                         CREATE TABLE state (state BLOB NOT NULL);
                         PRAGMA user_version = \(format);
                         """)
@@ -56,7 +62,7 @@ package final class TransferIndex: TransferMemory {
     package func load(_ account: AccountName) throws -> TransferBook? {
         if let book = try read(account) { return book }
         // What cannot be read is begun again, and does not come back.
-        try queue.write { db in try db.execute(sql: "DELETE FROM file; DELETE FROM state") }
+        try queue.write { db in try db.execute(sql: "DELETE FROM file; DELETE FROM document; DELETE FROM state") }
         return nil
     }
 
@@ -73,26 +79,56 @@ package final class TransferIndex: TransferMemory {
                 else { return nil }
                 files[path] = record
             }
-            return TransferBook(account: account, state, files: files)
+            var documents: [DocumentPath: DocumentRecord] = [:]
+            let documentRows = try Row.fetchCursor(db, sql: "SELECT path, record FROM document")
+            while let row = try documentRows.next() {
+                guard let path = DocumentPath(row["path"]), let record = try? JSONDecoder().decode(DocumentRecord.self, from: row["record"]) else {
+                    return nil
+                }
+                documents[path] = record
+            }
+            return TransferBook(account: account, state, files: files, documents: documents)
         }
     }
 
-    package func save(_ files: [TransferPath: TransferRecord?], _ state: TransferBook.State?) throws {
-        try queue.write { db in
-            let set = try db.cachedStatement(sql: "INSERT OR REPLACE INTO file VALUES (?,?)")
-            let remove = try db.cachedStatement(sql: "DELETE FROM file WHERE path = ?")
-            let encoder = JSONEncoder()
-            for (path, record) in files {
-                if let record {
-                    try set.execute(arguments: [path.description, try encoder.encode(RecordRow(record))])
-                } else {
-                    try remove.execute(arguments: [path.description])
-                }
+    package func save(_ changes: TransferBook.Changes) throws {
+        try queue.writeWithoutTransaction { db in
+            // That a file has been sent or fetched may be lost in a power failure, but not out of order: it is found out again.
+            // So only intents and bulletins wait for the disk.
+            let isFoundOut =
+                changes.state == nil && changes.files.values.allSatisfy { $0?.intent == nil }
+                && changes.documents.values.allSatisfy { $0?.intent == nil }
+            try db.execute(sql: "PRAGMA synchronous = \(isFoundOut ? "NORMAL" : "FULL")")
+            try db.inTransaction {
+                try Self.save(changes, db)
+                return .commit
             }
-            if let state {
-                try db.execute(sql: "DELETE FROM state")
-                try db.execute(sql: "INSERT INTO state VALUES (?)", arguments: [try encoder.encode(StateRow(state))])
+        }
+    }
+
+    private static func save(_ changes: TransferBook.Changes, _ db: Database) throws {
+        let set = try db.cachedStatement(sql: "INSERT OR REPLACE INTO file VALUES (?,?)")
+        let remove = try db.cachedStatement(sql: "DELETE FROM file WHERE path = ?")
+        let encoder = JSONEncoder()
+        for (path, record) in changes.files {
+            if let record {
+                try set.execute(arguments: [path.description, try encoder.encode(RecordRow(record))])
+            } else {
+                try remove.execute(arguments: [path.description])
             }
+        }
+        let setDocument = try db.cachedStatement(sql: "INSERT OR REPLACE INTO document VALUES (?,?)")
+        let removeDocument = try db.cachedStatement(sql: "DELETE FROM document WHERE path = ?")
+        for (path, record) in changes.documents {
+            if let record {
+                try setDocument.execute(arguments: [path.description, try encoder.encode(record)])
+            } else {
+                try removeDocument.execute(arguments: [path.description])
+            }
+        }
+        if let state = changes.state {
+            try db.execute(sql: "DELETE FROM state")
+            try db.execute(sql: "INSERT INTO state VALUES (?)", arguments: [try encoder.encode(StateRow(state))])
         }
     }
 
@@ -169,10 +205,12 @@ private struct StateRow: Codable {
     var draftBytes: Data?
     var canary: UUID?
     var seen: [String: Seen]
+    var doomed: [String: Date]?
 
     init(_ state: TransferBook.State) {
         (device, number, newest) = (state.device.description, state.number, state.newest?.description)
         (bulletins, entries, canary) = (state.bulletinsSinceInventory, state.entriesSinceInventory, state.canary)
+        doomed = state.doomed.isEmpty ? nil : Dictionary(uniqueKeysWithValues: state.doomed.map { ($0.description, $1) })
         (draft, draftBytes) = (state.draft?.name.description, state.draft.map { Data($0.bytes) })
         seen = Dictionary(
             uniqueKeysWithValues: state.seen.map { device, seen in
@@ -184,6 +222,7 @@ private struct StateRow: Codable {
         var state = TransferBook.State(
             device: try TransferDevice(device).required, number: number, newest: try newest.map { try ContentHash(hexadecimal: $0).required },
             bulletinsSinceInventory: bulletins, entriesSinceInventory: entries, draft: nil, canary: canary, seen: [:])
+        for (piece, date) in doomed ?? [:] { state.doomed[try ContentHash(hexadecimal: piece).required] = date }
         if let draft, let draftBytes { state.draft = .init(name: try BulletinName(draft).required, bytes: [UInt8](draftBytes)) }
         for (device, row) in seen {
             var seen = TransferBook.Seen()

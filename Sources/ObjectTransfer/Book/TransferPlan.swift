@@ -32,9 +32,14 @@ package struct TransferSituation: Hashable, Sendable {
     package var limit: MassDeletionLimit
     /// The containers in which a person has allowed the removals.
     package var allowed: Set<String>
+    /// Which documents the device keeps.
+    package var downloads: DownloadRules
 
-    package init(peers: Set<PeerIdentifier>, limit: MassDeletionLimit = MassDeletionLimit(), allowed: Set<String> = []) {
-        (self.peers, self.limit, self.allowed) = (peers, limit, allowed)
+    package init(
+        peers: Set<PeerIdentifier>, limit: MassDeletionLimit = MassDeletionLimit(), allowed: Set<String> = [],
+        downloads: DownloadRules = DownloadRules()
+    ) {
+        (self.peers, self.limit, self.allowed, self.downloads) = (peers, limit, allowed, downloads)
     }
 }
 

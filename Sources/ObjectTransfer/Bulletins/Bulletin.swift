@@ -2,7 +2,8 @@ package import ContentHashing
 internal import Foundation
 package import UbiquityContainers
 
-/// What a device says of the cloud: which files it has uploaded, and which of its own it has removed.
+/// What a device says of the cloud: which files it has uploaded, which of its own it has removed, and which versions of
+/// documents it has made.
 ///
 /// Nothing in the cloud counts until a bulletin names it. A bulletin is written once, its name has the hash of its bytes, and it
 /// names the device's bulletin before it.
@@ -19,6 +20,8 @@ package struct Bulletin: Hashable, Sendable {
     package var uploaded: [TransferPath: FileDigest] = [:]
     /// The files that are gone for good: the device's own, and those of ended epochs.
     package var removed: Set<TransferPath> = []
+    /// The versions of documents that the device states.
+    package var documents: [DocumentPath: [DocumentVersion]] = [:]
 
     package init(device: TransferDevice, number: Int64, previous: ContentHash?) {
         (self.device, self.number, self.previous) = (device, number, previous)
@@ -56,6 +59,33 @@ package struct Bulletin: Hashable, Sendable {
             var sha256: String
         }
 
+        struct Document: Codable {
+            struct Part: Codable {
+                /// The path in a package; nil for a document that is one file.
+                var path: String?
+                var size: Int64
+                var sha256: String
+                var executable: Bool?
+                /// The pieces; nil for a file that is one piece, or empty.
+                var chunks: [Piece]?
+            }
+
+            struct Piece: Codable {
+                var size: Int64
+                var sha256: String
+            }
+
+            var path: String
+            var edits: [String: Int64]
+            /// The hashes of contents before it; nil for none.
+            var replaced: [String]?
+            /// Milliseconds since 1970; nil for a removal, as the members below.
+            var modified: Int64?
+            var package: Bool?
+            var directories: [String]?
+            var files: [Part]?
+        }
+
         var format: Int
         var device: String
         var number: Int64
@@ -64,6 +94,8 @@ package struct Bulletin: Hashable, Sendable {
         var peers: [String]
         var uploaded: [File]
         var removed: [String]
+        /// Left out where there are none.
+        var documents: [Document]?
     }
 
     private struct Format: Decodable {
@@ -78,11 +110,71 @@ package struct Bulletin: Hashable, Sendable {
             uploaded: uploaded.sorted { $0.key < $1.key }.map {
                 Wire.File(path: $0.key.description, size: $0.value.size, sha256: $0.value.hash.description)
             },
-            removed: removed.sorted().map(\.description))
+            removed: removed.sorted().map(\.description),
+            documents: documents.isEmpty
+                ? nil : documents.sorted { $0.key < $1.key }.flatMap { path, versions in versions.map { Self.wire(path, $0) } })
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
         // These members have no value that JSON cannot express.
         return try! [UInt8](encoder.encode(wire))
+    }
+
+    private static func wire(_ path: DocumentPath, _ version: DocumentVersion) -> Wire.Document {
+        let edits = Dictionary(uniqueKeysWithValues: version.vector.counts.map { ($0.key.description, $0.value) })
+        var wire = Wire.Document(path: path.description, edits: edits)
+        if !version.replaced.isEmpty { wire.replaced = version.replaced.map(\.description) }
+        guard let content = version.content else { return wire }
+        wire.modified = content.modified
+        if content.isPackage { wire.package = true }
+        if !content.directories.isEmpty { wire.directories = content.directories }
+        wire.files = content.files.map { file in
+            Wire.Document.Part(
+                path: content.isPackage ? file.path : nil, size: file.digest.size, sha256: file.digest.hash.description,
+                executable: file.isExecutable ? true : nil,
+                chunks: file.chunks.count > 1 ? file.chunks.map { .init(size: $0.size, sha256: $0.hash.description) } : nil)
+        }
+        return wire
+    }
+
+    private static func version(_ wire: Wire.Document, of device: TransferDevice) throws(Fault) -> DocumentVersion {
+        var edits: [TransferDevice: Int64] = [:]
+        for (name, count) in wire.edits {
+            guard let device = TransferDevice(name) else { throw .malformed("it names \(name.prefix(200).debugDescription), which is no device") }
+            edits[device] = count
+        }
+        guard !edits.isEmpty, let vector = VersionVector(edits) else {
+            throw .malformed("it gives \(wire.path.prefix(200).debugDescription) no number of edits, or one that is too large")
+        }
+        var replaced: [ContentHash] = []
+        for text in (wire.replaced ?? []).prefix(DocumentVersion.mostReplaced) {
+            guard let hash = ContentHash(hexadecimal: text) else {
+                throw .malformed("it gives a content before \(wire.path.prefix(200).debugDescription) no hash")
+            }
+            replaced.append(hash)
+        }
+        guard let parts = wire.files else { return DocumentVersion(vector: vector, content: nil, device: device, replaced: replaced) }
+        var files: [DocumentContent.File] = []
+        for part in parts {
+            guard let hash = ContentHash(hexadecimal: part.sha256) else {
+                throw .malformed("it gives \(wire.path.prefix(200).debugDescription) no hash")
+            }
+            let digest = FileDigest(size: part.size, hash: hash)
+            var chunks: [DocumentContent.Chunk] = part.size == 0 ? [] : [digest]
+            if let pieces = part.chunks {
+                chunks = []
+                for piece in pieces {
+                    guard let hash = ContentHash(hexadecimal: piece.sha256) else {
+                        throw .malformed("it gives a piece of \(wire.path.prefix(200).debugDescription) no hash")
+                    }
+                    chunks.append(FileDigest(size: piece.size, hash: hash))
+                }
+            }
+            files.append(.init(path: part.path ?? "", digest: digest, isExecutable: part.executable == true, chunks: chunks))
+        }
+        let content = DocumentContent(
+            isPackage: wire.package == true, directories: wire.directories ?? [], files: files, modified: wire.modified ?? 0)
+        if let fault = content.fault() { throw .malformed("\(wire.path.prefix(200).debugDescription): \(fault)") }
+        return DocumentVersion(vector: vector, content: content, device: device, replaced: replaced)
     }
 
     /// Its name: ``encoded`` has the hash.
@@ -131,6 +223,12 @@ package struct Bulletin: Hashable, Sendable {
             }
         }
         for text in wire.removed { removed.insert(try Self.path(text, account)) }
+        for document in wire.documents ?? [] {
+            guard let path = DocumentPath(document.path) else {
+                throw .malformed("it names \(document.path.prefix(200).debugDescription), which is no document in a container of the account")
+            }
+            documents[path, default: []].append(try Self.version(document, of: device))
+        }
         guard removed.isDisjoint(with: uploaded.keys) else { throw .malformed("it says of a file both that it is there and that it is gone") }
     }
 

@@ -1,3 +1,4 @@
+package import ContentHashing
 package import Foundation
 
 /// `format.json`: the format of a remote, and a random identifier by which a device knows that it is still the same remote.
@@ -41,7 +42,14 @@ package enum RemoteLayout {
     package static let canary = "format.json"
     package static let news = "news"
     package static let files = "files"
+    package static let blobs = "blobs"
 
     package static func path(of bulletin: BulletinName) -> String { "\(news)/\(bulletin)" }
     package static func path(of file: TransferPath) -> String { "\(files)/\(file)" }
+
+    /// The object of a piece of a document.
+    package static func path(ofPiece hash: ContentHash) -> String {
+        let name = hash.description
+        return "\(blobs)/\(name.prefix(2))/\(name)"
+    }
 }

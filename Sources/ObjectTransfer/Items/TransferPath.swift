@@ -118,7 +118,7 @@ package struct TransferPath: Hashable, Comparable, Sendable, CustomStringConvert
 }
 
 /// The bytes of a file: how many, and their hash.
-package struct FileDigest: Hashable, Sendable {
+package struct FileDigest: Hashable, Sendable, Codable {
     package var size: Int64
     package var hash: ContentHash
 

@@ -19,7 +19,7 @@ package struct DirectoryObjectStore: ObjectStore {
     private func requireRoot() throws {
         switch Result(catching: { try LinuxFileLayer().kind(of: root) }) {
         case .success(.directory): return
-        case .success: throw ObjectStoreError(.unreachable, "\(root) is not there; mount its file system.")
+        case .success: throw ObjectStoreError(.unreachable, "\(root) is not there; mount its file system, or make the directory.")
         case .failure(let error): throw ObjectStoreError(.unreachable, "\(root) cannot be read (\(error)).")
         }
     }

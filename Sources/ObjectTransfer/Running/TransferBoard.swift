@@ -20,6 +20,10 @@ package final class TransferBoard: Sendable {
         /// When it began.
         package var began: Date
 
+        package init(path: String, direction: Direction, done: Int64, total: Int64, began: Date) {
+            (self.path, self.direction, self.done, self.total, self.began) = (path, direction, done, total, began)
+        }
+
         /// The bytes a second since it began.
         package func rate(now: Date) -> Double? {
             let time = now.timeIntervalSince(began)
@@ -42,7 +46,7 @@ package final class TransferBoard: Sendable {
     package init() {}
 
     /// Begins a transfer, and returns what receives its progress.
-    func begin(_ path: TransferPath, _ direction: Direction, _ total: Int64, now: Date) -> @Sendable (Int64) -> Void {
+    func begin(_ path: some CustomStringConvertible & Sendable, _ direction: Direction, _ total: Int64, now: Date) -> @Sendable (Int64) -> Void {
         let key = path.description
         state.withLock { $0.entries[key] = Entry(path: key, direction: direction, done: 0, total: total, began: now) }
         return { [weak self] done in
@@ -51,12 +55,15 @@ package final class TransferBoard: Sendable {
     }
 
     /// Ends a transfer.
-    func end(_ path: TransferPath, isDone: Bool) {
+    func end(_ path: some CustomStringConvertible & Sendable, isDone: Bool) {
         state.withLock { state in
             guard let entry = state.entries.removeValue(forKey: path.description), isDone else { return }
             if entry.direction == .upload { state.sent += entry.total } else { state.received += entry.total }
         }
     }
+
+    /// The transfer of a file; nil if there is none.
+    func entry(_ path: String) -> Entry? { state.withLock { $0.entries[path] } }
 
     /// The transfers, by path.
     package var entries: [Entry] { state.withLock { $0.entries.values.sorted { $0.path < $1.path } } }

@@ -56,7 +56,7 @@ package struct ContainersDisk: TransferDisk {
     private let files = LinuxFileLayer()
 
     /// The name of the directory below the root in which files arrive; a synchroniser leaves it alone.
-    private static let staging = ".ubiquity-transfer.nosync"
+    static let staging = ".ubiquity-transfer.nosync"
 
     package init(root: FilePath, account: AccountName) { (self.root, self.account) = (root, account) }
 
@@ -197,7 +197,10 @@ package struct ContainersDisk: TransferDisk {
     /// Removes what a killed agent has left in the staging directory.
     package func removeStaged() async {
         _ = try? await blocking {
-            for name in try files.directoryNames(in: staging) ?? [] { try files.remove(staging.appending(name)) }
+            // Pieces of documents that have arrived are kept, and interrupted evictions are ended by ``DocumentDisk/recover()``.
+            for name in try files.directoryNames(in: staging) ?? [] where name != "pieces" && name != "evicting" {
+                try FileManager.default.removeItem(atPath: staging.appending(name).string)
+            }
         }
     }
 }

@@ -12,7 +12,7 @@ extension TransferRunner {
         guard !moves.isEmpty else { return }
         let again = Set(moves.map(\.path).filter { book.files[$0]?.intent != nil })
         // What the remote may hold already is compared first, and is not touched if it is something else.
-        for move in moves where again.contains(move.path) || !mayHold(move.path) { book.intends(move.path, move.version) }
+        for move in moves where again.contains(move.path) || !isFound(move.path) { book.intends(move.path, move.version) }
         try keep()
         TransferStep.intended.pass()
         try await forEach(moves) { move in
@@ -22,10 +22,18 @@ extension TransferRunner {
 
     private func upload(_ move: TransferPlan.Move, isAgain: Bool) async throws {
         let object = RemoteLayout.path(of: move.path)
-        if !isAgain, mayHold(move.path) {
-            // Somebody has sent it and told nobody yet. Its bytes decide whether it is this file.
-            guard try await holds(object, move.version) else { return setFault(move.path, "the remote holds other bytes under its name") }
-        } else {
+        // Somebody has sent it and told nobody yet, or this device has lost its index. The bytes decide whether it is this file.
+        let isFound = !isAgain && isFound(move.path)
+        let found = isFound ? try await compare(object, with: move.version) : .nothing
+        // What nobody vouches for under the path of an own peer is an upload of this device that a crash has cut off.
+        if found == .other, !situation.peers.contains(move.path.peer) {
+            return setFault(move.path, "the remote holds other bytes under its name")
+        }
+        if found != .same {
+            if isFound {
+                book.intends(move.path, move.version)
+                try keep()
+            }
             let progress = board.begin(move.path, .upload, move.version.size, now: now())
             do {
                 try await store.put(disk.file(at: move.path), at: object, progress: progress)
@@ -47,26 +55,34 @@ extension TransferRunner {
         TransferStep.uploaded.pass()
     }
 
-    /// Whether the remote held an object of this path, which another device may be sending, before this device had published
-    /// anything.
-    ///
-    /// What nobody vouches for under the path of an own peer is an upload of this device that a crash has cut off.
-    private func mayHold(_ path: TransferPath) -> Bool {
-        guard case .listed(let objects) = foundObjects, !situation.peers.contains(path.peer) else { return false }
+    /// Whether the remote held an object of this path before this device had published anything.
+    private func isFound(_ path: TransferPath) -> Bool {
+        guard case .listed(let objects) = foundObjects else { return false }
         return objects.contains(path.description)
     }
 
-    /// Whether an object has the bytes of a version.
-    private func holds(_ object: String, _ version: FileDigest) async throws -> Bool {
+    /// What an object has, compared with the bytes of a file.
+    private enum Found {
+        case nothing
+        case same
+        case other
+    }
+
+    private func compare(_ object: String, with version: FileDigest) async throws -> Found {
         let staged = try await disk.stage()
         do {
             try await store.get(object, size: version.size, to: staged) { _ in }
             let found = try await disk.check(staged: staged)
             await disk.discard(staged)
-            return found == version
+            return found == version ? .same : .other
         } catch {
             await disk.discard(staged)
-            throw error
+            switch (error as? ObjectStoreError)?.kind {
+            case .notFound: return .nothing
+            // An encrypted object that is cut off cannot be decrypted.
+            case .other: return .other
+            default: throw error
+            }
         }
     }
 
@@ -188,7 +204,7 @@ extension TransferRunner {
 
     /// What a comparison of the bulletins with a listing has found.
     package struct Verification: Hashable, Sendable, Codable {
-        /// The files that bulletins name.
+        /// The files, and the pieces of documents, that bulletins name.
         package var named = 0
         /// The named files that the listing lacks or shows with another size.
         package var missing: [String] = []
@@ -222,6 +238,7 @@ extension TransferRunner {
             return record.vouches.isEmpty && record.withdrawn.isEmpty && record.untold == nil
         }.sorted()
         try keep()
+        try await verifyPieces(&found)
         return found
     }
 
@@ -240,7 +257,7 @@ extension TransferRunner {
         guard let record = book.files[path] else { return ItemState(.unknown) }
         let size = record.local?.size ?? record.vouched?.size
         if let fault = faults[path.description] { return ItemState(.failed, size: size, failure: fault.reason) }
-        let entry = board.entries.first { $0.path == path.description }
+        let entry = board.entry(path.description)
         if record.isHere {
             if book.isGone(path) { return ItemState(.downloaded, size: size) }
             if !record.vouches.isEmpty, let local = record.local, record.vouches.values.contains(local) { return ItemState(.current, size: size) }

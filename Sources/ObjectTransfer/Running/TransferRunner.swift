@@ -14,8 +14,8 @@ package actor TransferRunner {
     package enum Look: Hashable, Sendable {
         /// All files.
         case everything
-        /// Some files.
-        case paths(Set<TransferPath>)
+        /// Some files and documents.
+        case paths(Set<TransferPath>, documents: Set<DocumentPath> = [])
     }
 
     /// What a pass has led to.
@@ -36,12 +36,15 @@ package actor TransferRunner {
     package struct Fault: Hashable, Sendable {
         package var reason: String
         package var attempts: Int
+        /// Whether it is of reading the document here.
+        var isOfReading = false
     }
 
     /// What a runner acts on, and where chance and time come from.
-    private struct Edges {
+    struct Edges {
         var store: any ObjectStore
         var disk: any TransferDisk
+        var documents: DocumentDisk?
         var memory: any TransferMemory
         var log: Logger?
         var now: @Sendable () -> Date
@@ -50,7 +53,7 @@ package actor TransferRunner {
 
     package nonisolated let account: AccountName
     package nonisolated let board: TransferBoard
-    private let edges: Edges
+    let edges: Edges
     let options: TransferOptions
     package internal(set) var book: TransferBook
     var situation: TransferSituation
@@ -71,22 +74,24 @@ package actor TransferRunner {
     /// Whether another look at this device decides what missing files mean.
     package private(set) var awaitsLook = false
     /// The files that have failed in this pass.
-    private var failed: Set<TransferPath> = []
-    private var passes = 0
-    /// Bulletins that were of no use, with the number of passes in which they were.
-    private var suspects: [BulletinName: Int] = [:]
+    var failed: Set<String> = []
+    /// The number of passes, and the bulletins that were of no use, with the number of passes in which they were.
+    var suspicion = (passes: 0, bulletins: [BulletinName: Int]())
     /// The generation of the book for which there was nothing to do.
     var idleGeneration = -1
+    /// What is being done with documents.
+    var desk = DocumentDesk()
 
     /// Creates a runner, with what the index has kept.
     ///
     /// - Throws: the errors of the memory.
     package init(
-        account: AccountName, store: any ObjectStore, disk: any TransferDisk, memory: any TransferMemory, situation: TransferSituation,
+        account: AccountName, store: any ObjectStore, disk: any TransferDisk, documents: DocumentDisk? = nil, memory: any TransferMemory,
+        situation: TransferSituation,
         options: TransferOptions = TransferOptions(), board: TransferBoard = TransferBoard(), log: Logger? = .ubiquity,
         now: @escaping @Sendable () -> Date = { Date() }, newIdentifier: @escaping @Sendable () -> UUID = { UUID() }
     ) throws {
-        edges = Edges(store: store, disk: disk, memory: memory, log: log, now: now, newIdentifier: newIdentifier)
+        edges = Edges(store: store, disk: disk, documents: documents, memory: memory, log: log, now: now, newIdentifier: newIdentifier)
         (self.account, self.situation, self.options, self.board) = (account, situation, options, board)
         if let kept = try memory.load(account) {
             book = kept
@@ -98,7 +103,9 @@ package actor TransferRunner {
 
     var store: any ObjectStore { edges.store }
     var disk: any TransferDisk { edges.disk }
-    private var log: Logger? { edges.log }
+    /// The documents here; nil if only the files of stores are carried.
+    var documents: DocumentDisk? { edges.documents }
+    var log: Logger? { edges.log }
 
     /// The time.
     func now() -> Date { edges.now() }
@@ -123,10 +130,10 @@ package actor TransferRunner {
     package func pass(_ look: Look) async throws -> Outcome {
         var outcome = Outcome()
         failed = []
-        passes += 1
+        suspicion.passes += 1
         do {
             // An empty mount point has no staging directory.
-            let hasFiles = book.files.values.contains(where: \.isHere)
+            let hasFiles = book.files.values.contains(where: \.isHere) || book.documents.records.values.contains(where: \.isHere)
             let isMounted = await disk.hasStaging() || !hasFiles
             guard await disk.isThere(), isMounted else {
                 outcome.block = .rootGone
@@ -137,8 +144,9 @@ package actor TransferRunner {
             // What waits here is known also where the remote does not answer.
             try await scan(look)
             guard try await readNews(&outcome) else { return outcome }
+            try await matchPlaceholders()
             try await act(&outcome)
-            awaitsLook = book.awaitsLook(peers: situation.peers)
+            awaitsLook = book.awaitsLook(peers: situation.peers) || book.documents.awaitsLook || desk.awaitsCopies
         } catch let error as ObjectStoreError {
             try keep()
             note(error, &outcome)
@@ -151,7 +159,7 @@ package actor TransferRunner {
         return outcome
     }
 
-    private func note(_ error: ObjectStoreError, _ outcome: inout Outcome) {
+    func note(_ error: ObjectStoreError, _ outcome: inout Outcome) {
         log?.info("\(account): \(error.kind): \(error.reason)")
         switch error.kind {
         case .authorization: outcome.block = .authorization(error.reason)
@@ -165,145 +173,11 @@ package actor TransferRunner {
 
     /// Writes what has changed to the index.
     func keep() throws {
-        guard let (files, state) = book.takeChanges() else { return }
+        guard let changes = book.takeChanges() else { return }
         do {
-            try edges.memory.save(files, state)
+            try edges.memory.save(changes)
         } catch {
-            book.putBack(files.keys, hasState: state != nil)
-            throw error
-        }
-    }
-
-    // MARK: News
-
-    /// Reads the bulletins that are new; returns false if the remote is not the known one, or cannot be used.
-    private func readNews(_ outcome: inout Outcome) async throws -> Bool {
-        let names = Set(try await store.list(RemoteLayout.news).compactMap { BulletinName($0.path) })
-        guard try await connect(names, &outcome) else { return false }
-        if book.isCloned(names) {
-            let former = book.device
-            book.rename(TransferDevice(newIdentifier()))
-            try keep()
-            log?.warning("\(account): another home publishes as \(former); this one is \(book.device) from now on")
-        }
-        book.noteOwn(names)
-        for name in names.filter(book.isNews).sorted(by: { ($0.number, $0) < ($1.number, $1) }) where isDue(name) {
-            guard book.isNews(name) else { continue }
-            // It is sent again: a listing does not say whether all of it is there.
-            if name == book.draft?.name { continue }
-            do {
-                let bytes = try await fetch(RemoteLayout.path(of: name), limit: Bulletin.limit)
-                TransferStep.bulletinFetched.pass()
-                let bulletin = try Bulletin(decoding: bytes, named: name, of: account)
-                // A listing may be early with one and late with the one before it.
-                guard book.follows(bulletin) else { continue }
-                book.take(bulletin, name)
-                (suspects[name], quarantine[name]) = (nil, nil)
-                try keep()
-                TransferStep.bulletinTaken.pass()
-                outcome.isBusy = true
-            } catch let fault as Bulletin.Fault {
-                if case .newerFormat = fault {
-                    outcome.block = .newerFormat("the bulletin \(name): \(fault)")
-                    return false
-                }
-                suspect(name, fault)
-            } catch let error as ObjectStoreError where error.kind == .other {
-                suspect(name, .malformed(error.reason))
-            } catch let error as ObjectStoreError where error.kind == .notFound {
-                // An inventory has replaced it meanwhile, or the listing was early.
-                continue
-            }
-        }
-        return true
-    }
-
-    private func suspect(_ name: BulletinName, _ fault: Bulletin.Fault) {
-        suspects[name, default: 0] += 1
-        if quarantine[name] == nil { log?.warning("\(account): the bulletin \(name) is of no use: \(fault)") }
-        // A store can show a file before all of it is there.
-        if fault != .incomplete || suspects[name]! >= 3 { quarantine[name] = fault }
-    }
-
-    /// Whether a bulletin is read in this pass: one that was incomplete again and again is, in each eighth.
-    private func isDue(_ name: BulletinName) -> Bool {
-        guard let fault = quarantine[name] else { return true }
-        return fault == .incomplete && passes % 8 == 0
-    }
-
-    /// Makes sure that the remote is the known one; begins it if it is new.
-    private func connect(_ names: Set<BulletinName>, _ outcome: inout Outcome) async throws -> Bool {
-        // An unchanged remote is recognised by its newest bulletin, without a request.
-        if book.canary != nil, book.number > 0, book.recognises(names, book.canary) { return true }
-        var found = try await readCanary()
-        if case .newerFormat(let fault) = found {
-            outcome.block = .newerFormat(fault)
-            return false
-        }
-        if case .none = found, book.recognises(names, nil) {
-            try await send(Canary(identifier: book.canary ?? newIdentifier()).encoded, to: RemoteLayout.canary)
-            found = try await readCanary()
-        }
-        // Where another home has published an inventory under this device's identifier, its newest bulletin is gone.
-        guard case .found(let canary) = found,
-            book.recognises(names, canary.identifier) || canary.identifier == book.canary && book.isCloned(names)
-        else {
-            outcome.block = .remoteReplaced
-            return false
-        }
-        book.connected(canary.identifier)
-        if case .needed = foundObjects { foundObjects = .listed(Set(try await store.list(RemoteLayout.files).map(\.path))) }
-        try keep()
-        TransferStep.connected.pass()
-        return true
-    }
-
-    private enum FoundCanary {
-        case none
-        case found(Canary)
-        case newerFormat(String)
-    }
-
-    private func readCanary() async throws -> FoundCanary {
-        do {
-            return .found(try Canary(decoding: try await fetch(RemoteLayout.canary, limit: Canary.limit)))
-        } catch let error as ObjectStoreError where error.kind == .notFound {
-            return .none
-        } catch .newerFormat(let format) as Bulletin.Fault {
-            return .newerFormat("\(RemoteLayout.canary) has format \(format), which a newer version of this package reads; update it")
-        } catch is Bulletin.Fault {
-            return .none
-        }
-    }
-
-    func fetch(_ path: String, limit: Int) async throws -> [UInt8] {
-        let staged = try await disk.stage()
-        do {
-            let size = try await store.stat(path)?.size
-            if let size, size > Int64(limit) {
-                throw ObjectStoreError(.other, "\(path) has \(size) bytes, more than the \(limit) that it may have.")
-            }
-            try await store.get(path, size: size, to: staged) { _ in }
-            let bytes = try await disk.read(staged: staged, limit: limit)
-            await disk.discard(staged)
-            return bytes
-        } catch Errno.fileTooLarge {
-            await disk.discard(staged)
-            throw ObjectStoreError(.other, "\(path) has more bytes than the \(limit) that it may have.")
-        } catch {
-            await disk.discard(staged)
-            throw error
-        }
-    }
-
-    func send(_ bytes: [UInt8], to path: String) async throws {
-        let staged = try await disk.stage()
-        do {
-            try await disk.write(bytes, staged: staged)
-            try await store.put(staged, at: path) { _ in }
-            await disk.discard(staged)
-        } catch {
-            await disk.discard(staged)
+            book.putBack(changes)
             throw error
         }
     }
@@ -318,7 +192,7 @@ package actor TransferRunner {
         case .everything:
             present = try await disk.scan()
             gone = book.files.compactMap { $0.value.isHere && present[$0.key] == nil ? $0.key : nil }
-        case .paths(let paths):
+        case .paths(let paths, _):
             for path in paths.sorted() {
                 if let size = try await disk.size(of: path) { present[path] = size } else { gone.append(path) }
             }
@@ -326,13 +200,30 @@ package actor TransferRunner {
         // A root that went away meanwhile is no reason to say that files are gone.
         guard await disk.isThere() else { throw ObjectStoreError(.unreachable, "The containers root went away.") }
         book.missed(gone, peers: situation.peers, isWhole: look == .everything)
-        for (path, size) in present.sorted(by: { $0.key < $1.key }) {
-            try Task.checkCancellation()
-            if let record = book.files[path], record.isHere, record.local?.size == size { continue }
-            guard let version = try await disk.version(of: path) else { continue }
-            book.found(path, version)
+        let new = present.filter { path, size in
+            guard let record = book.files[path], record.isHere else { return true }
+            return record.local?.size != size
         }
+        try await hash(new.keys.sorted())
+        try await scanDocuments(look)
         try keep()
+    }
+
+    /// Notes the bytes of files that are new here, a few at a time.
+    private func hash(_ paths: [TransferPath]) async throws {
+        try await withThrowingTaskGroup(of: (TransferPath, FileDigest?).self) { [disk] group in
+            var rest = paths[...]
+            func begin() {
+                guard let path = rest.popFirst() else { return }
+                group.addTask { (path, try await disk.version(of: path)) }
+            }
+            for _ in 0..<options.width { begin() }
+            while let (path, version) = try await group.next() {
+                if let version { book.found(path, version) }
+                try Task.checkCancellation()
+                begin()
+            }
+        }
     }
 
     // MARK: What is to be done
@@ -340,19 +231,24 @@ package actor TransferRunner {
     private func act(_ outcome: inout Outcome) async throws {
         if book.generation != idleGeneration || book.draft != nil || book.lacksBulletin {
             let generation = book.generation
+            desk.hasMovedPart = false
             let plan = book.plan(situation)
             guarded = plan.guarded
             for path in plan.collisions { setFault(path, "other devices vouch for other bytes under its name; nothing is changed") }
             for path in plan.withdrawals { book.withdraws(path) }
             try keep()
+            let work = documentWork()
+            guarded.merge(work.guarded) { $0 + $1 }
+            try await removeDocuments(work)
             for path in plan.removals {
                 try await disk.remove(path)
                 TransferStep.removed.pass()
                 book.removed(path)
                 try keep()
             }
-            let quota = try await sendAndPublish(plan)
-            let isFull = try await download(Array(untroubled(first: plan.fetches).prefix(options.filesInOneBulletin)))
+            let quota = try await sendAndPublish(plan, work)
+            var isFull = try await download(Array(untroubled(first: plan.fetches).prefix(options.filesInOneBulletin)))
+            if try await fetchDocuments() { isFull = true }
             // What fails again and again changes nothing.
             outcome.isBusy = outcome.isBusy || book.generation != generation
             if isFull { outcome.block = .diskFull(free: await disk.free() ?? 0) }
@@ -360,19 +256,22 @@ package actor TransferRunner {
             let rest = book.plan(situation)
             let isDone =
                 rest.withdrawals.isEmpty && rest.removals.isEmpty && book.untold == 0
-                && (rest.uploads + rest.fetches).allSatisfy { failed.contains($0.path) }
-            outcome.hasMore = outcome.block == nil && !isDone && book.generation != generation
+                && (rest.uploads + rest.fetches).allSatisfy { failed.contains($0.path.description) } && documentWork().isDone(but: failed)
+            outcome.isBusy = outcome.isBusy || desk.hasMovedPart
+            outcome.hasMore = outcome.block == nil && !isDone && (book.generation != generation || desk.hasMovedPart)
             // What has a fault is tried again in the next pass.
             idleGeneration = isDone && failed.isEmpty && outcome.block == nil ? book.generation : -1
         }
         try await deleteDoomed()
+        try await deletePieces()
     }
 
     /// Sends as many files as a bulletin names, and the bulletin; returns the fault of a store without room for more.
-    private func sendAndPublish(_ plan: TransferPlan) async throws -> ObjectStoreError? {
+    private func sendAndPublish(_ plan: TransferPlan, _ work: DocumentWork) async throws -> ObjectStoreError? {
         var quota: ObjectStoreError?
         do {
             try await upload(batch(untroubled(first: plan.uploads)))
+            try await sendDocuments(work)
         } catch let error as ObjectStoreError where error.kind == .quota {
             quota = error
         }
@@ -384,11 +283,12 @@ package actor TransferRunner {
         return quota
     }
 
-    func setFault(_ path: TransferPath, _ reason: String) {
-        let attempts = (faults[path.description]?.attempts ?? 0) + 1
-        if faults[path.description]?.reason != reason { log?.warning("\(path): \(reason)") }
-        faults[path.description] = Fault(reason: reason, attempts: attempts)
-        failed.insert(path)
+    func setFault(_ path: some CustomStringConvertible, _ reason: String) {
+        let key = path.description
+        let attempts = (faults[key]?.attempts ?? 0) + 1
+        if faults[key]?.reason != reason { log?.warning("\(key): \(reason)") }
+        faults[key] = Fault(reason: reason, attempts: attempts)
+        failed.insert(key)
     }
 
     /// Puts the files that have failed before behind the others, so that they hold nothing up.
@@ -419,6 +319,8 @@ extension TransferRunner {
         package var toSend: (files: Int, bytes: Int64)
         package var toFetch: (files: Int, bytes: Int64)
         package var inCloud: Int
+        /// The documents that the cloud has and this device has not.
+        package var elsewhere: Int
         package var faults: [String: Fault]
         package var quarantine: [String: String]
         package var guarded: [String: Int]
@@ -427,11 +329,19 @@ extension TransferRunner {
     package var facts: Facts {
         let plan = book.plan(situation)
         func sum(_ moves: [TransferPlan.Move]) -> (Int, Int64) { (moves.count, moves.reduce(0) { $0 + $1.version.size }) }
+        let work = documentWork()
+        func total(_ moves: [(path: DocumentPath, version: DocumentVersion)]) -> (Int, Int64) {
+            (moves.count, moves.reduce(0) { $0 + ($1.version.content?.size ?? 0) })
+        }
+        func both(_ first: (Int, Int64), _ second: (Int, Int64)) -> (Int, Int64) { (first.0 + second.0, first.1 + second.1) }
+        let records = book.documents.records.values
         return Facts(
             device: book.device.description, bulletin: book.number,
-            others: book.seen.keys.filter { $0 != book.device }.map(\.description).sorted(), toSend: sum(plan.uploads), toFetch: sum(plan.fetches),
-            inCloud: book.files.values.count { $0.isHere && !$0.vouches.isEmpty },
-            faults: faults,
+            others: book.seen.keys.filter { $0 != book.device }.map(\.description).sorted(),
+            toSend: both(sum(plan.uploads), total(work.sends)), toFetch: both(sum(plan.fetches), total(work.fetches + work.copies)),
+            inCloud: book.files.values.count { $0.isHere && !$0.vouches.isEmpty } + records.count(where: \.isCurrent),
+            elsewhere: records.count { !$0.isItemHere && $0.shown != nil },
+            faults: faults.merging(desk.refused.mapValues { Fault(reason: $0, attempts: 1) }) { first, _ in first },
             quarantine: Dictionary(uniqueKeysWithValues: quarantine.map { ($0.description, $1.description) }), guarded: guarded)
     }
 

@@ -1,13 +1,14 @@
+internal import FileCoordination
 internal import Foundation
 public import SystemPackage
 public import UbiquityContainers
 
 /// A cloud that carries a container, by the agent of this device.
 ///
-/// It carries the files of stores and marks; of other items it knows nothing yet. The status of an item is:
+/// It carries the files of stores, marks, and documents. The status of an item is:
 ///
 /// - below a `*.nosync`: `excluded`; with conflict copies beside it: `conflicted`
-/// - no agent runs, or the item is no file of a store: `unknown`
+/// - no agent runs: `notDownloaded` with a placeholder, otherwise `unknown`
 /// - here, and a bulletin names its bytes: `current`
 /// - here, and no bulletin names it: `uploading` while its bytes are sent, otherwise `waitingToUpload`
 /// - not here, and a bulletin names it: `downloading` or `notDownloaded`
@@ -72,11 +73,16 @@ public struct CloudTransport: Transport {
     /// - Throws: `ContainerError` with `notInContainer`; `CancellationError`.
     public func states(of items: [FilePath]) async throws -> [FilePath: ItemState] {
         var states = try await local.states(of: items)
-        let open = items.filter { states[$0]?.status == .unknown }
+        let open = items.filter { [.unknown, .notDownloaded].contains(states[$0]?.status) }
         guard !open.isEmpty else { return states }
         let names = Dictionary(open.map { ($0, name(of: $0.lexicallyNormalized())) }) { first, _ in first }
         guard case .states(let found)? = try? await client.ask(.states(names.values.compactMap(\.self))) else { return states }
-        for (item, name) in names { if let name, let state = found[name] { states[item] = state.state } }
+        for (item, name) in names {
+            // A placeholder that the agent has not looked at yet says more than nothing.
+            if let name, let state = found[name]?.state, state.status != ItemStatus.unknown || states[item]?.status == .unknown {
+                states[item] = state
+            }
+        }
         return states
     }
 
@@ -97,6 +103,43 @@ public struct CloudTransport: Transport {
         var rest = item
         guard rest.removePrefix(container.removingLastComponent()) else { return nil }
         return rest.string
+    }
+
+    /// Evicts a document; see `UbiquityContainer.evict(_:deadline:)`.
+    ///
+    /// - Parameter item: an absolute path in the container.
+    /// - Throws: `ContainerError` with `notAvailable` and the reason.
+    public func evict(_ item: FilePath) async throws(ContainerError) {
+        try await refusable(item) {
+            let url = URL(filePath: item.string, directoryHint: .notDirectory)
+            try await FileCoordinator.evict(url, deadline: .after(.seconds(60))) { _ = try await client.ask(.evict(try documentName(item))) }
+        }
+    }
+
+    /// Starts to fetch a document; see `UbiquityContainer.startDownloading(_:)`.
+    ///
+    /// - Parameter item: an absolute path in the container.
+    /// - Throws: `ContainerError` with `notAvailable` and the reason.
+    public func startDownloading(_ item: FilePath) async throws(ContainerError) {
+        try await refusable(item) { _ = try await client.ask(.fetch([try documentName(item)], waits: false)) }
+    }
+
+    private func documentName(_ item: FilePath) throws -> String {
+        guard let name = name(of: try ItemPath.resolve(item, in: container)) else { throw OnDemandRefusal("\(item) is in no container.") }
+        if let folder = DirectoryProbe.synchronisedFolder(above: container) {
+            throw OnDemandRefusal("Syncthing carries \(folder), and would take a missing file for a deletion.")
+        }
+        return name
+    }
+
+    private func refusable(_ item: FilePath, _ body: () async throws -> Void) async throws(ContainerError) {
+        do {
+            try await body()
+        } catch let error as ContainerError {
+            throw error
+        } catch {
+            throw ContainerError(.notAvailable, "\(error)", path: item, cause: error)
+        }
     }
 
     /// Asks the agent to look at this device, so that new files leave at once.

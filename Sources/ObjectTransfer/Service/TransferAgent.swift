@@ -1,3 +1,4 @@
+internal import FileCoordination
 internal import Foundation
 internal import Logging
 internal import SystemPackage
@@ -12,38 +13,38 @@ package actor TransferAgent {
     /// Opens the store of an account in a cloud.
     package typealias Opening = @Sendable (CloudConfiguration, AccountName) async throws -> any ObjectStore
 
-    private let home: TransferHome
+    let home: TransferHome
     private let open: Opening
     private let options: TransferOptions
     private let log = Logger.ubiquity
     private let board = TransferBoard()
-    private var run: Run?
-    private var status = TransferStatus(.off)
+    var run: Run?
+    var status = TransferStatus(.off)
     private var followers: [UUID: AsyncStream<Void>.Continuation] = [:]
     /// Wakes the loop: a request, a change here, or the end of a wait.
-    private let wakes: (stream: AsyncStream<Wake>, end: AsyncStream<Wake>.Continuation)
-    private var dirty: Dirty = .everything
-    private var wantsPass = false
+    let wakes: (stream: AsyncStream<Wake>, end: AsyncStream<Wake>.Continuation)
+    var dirty: Dirty = .everything
+    var wantsPass = false
     /// Whether something has changed since the last pass began.
-    private var isWoken = false
-    private var waiters: [CheckedContinuation<Void, Never>] = []
-    private var allowed: Set<String> = []
+    var isWoken = false
+    var waiters: [CheckedContinuation<Void, Never>] = []
+    var allowed: Set<String> = []
     /// The pass that is being made.
-    private var passing: Task<TransferRunner.Outcome, any Error>?
+    var passing: Task<TransferRunner.Outcome, any Error>?
 
-    private enum Wake: Sendable {
+    enum Wake: Sendable {
         case changed
         case timer(Int)
     }
 
-    fileprivate enum Dirty {
+    enum Dirty {
         case nothing
-        case paths(Set<TransferPath>)
+        case paths(Set<TransferPath>, Set<DocumentPath>)
         case everything
     }
 
     /// The transfer of one account with one cloud.
-    private struct Run {
+    struct Run {
         var account: AccountName
         var root: FilePath
         var cloud: CloudConfiguration
@@ -71,8 +72,10 @@ package actor TransferAgent {
     /// How often all objects are listed, as repair, and all files here are looked at.
     private static let repairing = Duration.seconds(86400)
 
-    /// Runs until the task is cancelled.
-    package func serve() async {
+    /// Runs until the task is cancelled, or the device home is removed or replaced.
+    ///
+    /// - Parameter lock: the lock in the home; nil if nobody else can serve it.
+    package func serve(holding lock: FileLock? = nil) async {
         let identity = Task { [weak self, home] in
             // The present account comes first. Where the home cannot be watched, the account is read at each pass.
             guard let changes = try? home.home.identityChanges else { return }
@@ -86,6 +89,10 @@ package actor TransferAgent {
         var timer: Task<Void, Never>?
         var turn = 0
         while !Task.isCancelled {
+            if lock?.isReplaced == true {
+                log.warning("transfer: the lock in \(home.directory) is gone or another one, so this agent ends")
+                break
+            }
             let wait = await passOnce()
             // Who has asked during the pass waits for the next one.
             if wantsPass || wait == .zero, !Task.isCancelled { continue }
@@ -151,7 +158,7 @@ package actor TransferAgent {
         switch dirty {
         case .everything: look = .everything
         case _ where isScanDue: look = .everything
-        case .paths(let paths): look = .paths(paths)
+        case .paths(let paths, let documents): look = .paths(paths, documents: documents)
         case .nothing: look = .paths([])
         }
         dirty = .nothing
@@ -172,14 +179,24 @@ package actor TransferAgent {
         }
         await gather(runner)
         if outcome.isBusy { run?.lastActivity = .now }
-        if outcome.failure != nil || outcome.block != nil, case .everything = look { dirty = .everything }
+        // Where space is short, what is elsewhere too goes first.
+        if let least = try home.home.downloads.evictBelow { await evictForSpace(least, runner) }
+        var isLookDone = outcome.failure == nil
+        if let block = outcome.block {
+            if case .diskFull = block {} else { isLookDone = false }
+        }
+        if !isLookDone {
+            switch look {
+            case .everything: dirty = .everything
+            case .paths(let paths, let documents): merge(paths, documents)
+            }
+        }
         if let failure = outcome.failure {
             set(.waiting, failure)
             return run?.backoff.next(jitter: .random(in: 0...1)) ?? .seconds(60)
         }
         if let block = outcome.block {
             set(.blocked, block: block.name, block.text(begun.cloud.remote))
-            if case .paths(let paths) = look { merge(paths) }
             switch block {
             case .rootGone, .diskFull: return .seconds(15)
             // A listing may have been late.
@@ -204,16 +221,28 @@ package actor TransferAgent {
         return schedule(begun)
     }
 
+    /// Evicts documents where the disk runs low; their presenters are asked.
+    private func evictForSpace(_ least: Int64, _ runner: TransferRunner) async {
+        guard let root = run?.root, let account = run?.account else { return }
+        let directory = root.appending(account.description)
+        let count = try? await runner.evictForSpace(least) { path, evict in
+            let url = URL(filePath: directory.pushing(FilePath(path.description)).string, directoryHint: .notDirectory)
+            try await FileCoordinator.evict(url, deadline: .after(.seconds(5)), accessor: evict)
+        }
+        if let count, count > 0 { log.info("transfer: \(count) documents evicted, because less than \(least) bytes were free") }
+    }
+
     private func schedule(_ begun: Run) -> Duration {
         PollSchedule(isMetered: begun.cloud.metered == true).wait(after: (run?.lastActivity ?? .now).duration(to: .now))
     }
 
-    private func situation(_ run: Run) throws -> TransferSituation {
+    func situation(_ run: Run) throws -> TransferSituation {
         // The account may have been switched since the pass began.
         guard let account = try home.home.signedIn, account.name == run.account else { throw CancellationError() }
         return TransferSituation(
             peers: Set(account.record.peers.values.compactMap { PeerIdentifier($0.identifier) }),
-            limit: try home.home.configuration.massDeletion ?? MassDeletionLimit(), allowed: allowed)
+            limit: try home.home.configuration.massDeletion ?? MassDeletionLimit(), allowed: allowed,
+            downloads: DownloadRules(try home.home.downloads))
     }
 
     // MARK: The account
@@ -254,13 +283,21 @@ package actor TransferAgent {
         }
         let disk = ContainersDisk(root: root, account: account.name)
         await disk.removeStaged()
+        var packages = FilePackages()
+        packages.extensions.formUnion((try home.home.downloads.packages ?? []).map { $0.lowercased() })
+        FileCoordinator.filePackages = packages
+        // A container whose identifier looks like a package's name is none.
+        FilePackages.addContainers(account.record.peers.keys.map { root.appending(account.name.description).appending($0) })
+        let documents = DocumentDisk(root: root, account: account.name, packages: packages)
+        await documents.recover()
         let index = try TransferIndex(home.index(of: account.name))
         let runner = try TransferRunner(
-            account: account.name, store: store, disk: disk, memory: index, situation: TransferSituation(peers: []), options: options, board: board)
+            account: account.name, store: store, disk: disk, documents: documents, memory: index, situation: TransferSituation(peers: []),
+            options: options, board: board)
         dirty = .everything
         run = Run(
             account: account.name, root: root, cloud: cloud, runner: runner, store: store, index: index,
-            watch: watch(root.appending(account.name.description), account.name))
+            watch: watch(root.appending(account.name.description), account.name, packages))
         status.account = account.name.description
         status.remote = cloud.remote
         return run
@@ -276,13 +313,14 @@ package actor TransferAgent {
 
     // MARK: Changes here
 
-    private func watch(_ directory: FilePath, _ account: AccountName) -> Task<Void, Never> {
+    private func watch(_ directory: FilePath, _ account: AccountName, _ packages: FilePackages) -> Task<Void, Never> {
         var options = TreeWatcher.Options()
         options.awaitsRoot = true
         guard let changes = try? TreeWatcher(directory, options: options).changes else { return Task {} }
         return Task { [weak self] in
             for await batch in changes {
                 var paths: Set<TransferPath> = []
+                var documents: Set<DocumentPath> = []
                 var isWide = false
                 for change in batch {
                     switch change.kind {
@@ -290,6 +328,8 @@ package actor TransferAgent {
                         for path in [change.path, change.from].compactMap(\.self) {
                             if let item = Self.item(path, below: directory, account) {
                                 paths.insert(item)
+                            } else if let document = Self.document(path, below: directory, packages), !change.isDirectory || packages.contains(path) {
+                                documents.insert(document)
                             } else if change.isDirectory, change.kind != .created {
                                 isWide = true
                             }
@@ -302,8 +342,8 @@ package actor TransferAgent {
                 }
                 if isWide {
                     await self?.note(.everything)
-                } else if !paths.isEmpty {
-                    await self?.note(.paths(paths))
+                } else if !paths.isEmpty || !documents.isEmpty {
+                    await self?.note(.paths(paths, documents))
                 }
             }
         }
@@ -315,21 +355,35 @@ package actor TransferAgent {
         return TransferPath(rest.string, of: account)
     }
 
+    /// The document that a change of a path concerns: of a placeholder and a conflict copy, the one beside it.
+    private static func document(_ path: FilePath, below directory: FilePath, _ packages: FilePackages) -> DocumentPath? {
+        var rest = path
+        guard rest.removePrefix(directory), let name = rest.lastComponent?.string else { return nil }
+        if Placeholder.isName(name) {
+            // A hashed name tells nothing of a document that is gone; the next look at everything does.
+            let item = Placeholder(at: path)?.name ?? String(name.dropFirst().dropLast(Placeholder.suffix.count))
+            rest = rest.removingLastComponent().appending(item)
+        } else if let original = ItemPath.original(ofConflictCopy: name) {
+            rest = rest.removingLastComponent().appending(original)
+        }
+        return DocumentPath(of: rest.string, packages)
+    }
+
     private func note(_ change: Dirty) {
         switch (change, dirty) {
         case (.everything, _): dirty = .everything
-        case (.paths(let paths), _): merge(paths)
+        case (.paths(let paths, let documents), _): merge(paths, documents)
         case (.nothing, _): break
         }
         isWoken = true
         wakes.end.yield(.changed)
     }
 
-    private func merge(_ paths: Set<TransferPath>) {
+    private func merge(_ paths: Set<TransferPath>, _ documents: Set<DocumentPath>) {
         switch dirty {
         case .everything: break
-        case .nothing: dirty = .paths(paths)
-        case .paths(let others): dirty = .paths(others.union(paths))
+        case .nothing: dirty = .paths(paths, documents)
+        case .paths(let others, let otherDocuments): dirty = .paths(others.union(paths), otherDocuments.union(documents))
         }
     }
 
@@ -349,7 +403,7 @@ package actor TransferAgent {
         status.others = facts.others
         (status.filesToSend, status.bytesToSend) = facts.toSend
         (status.filesToFetch, status.bytesToFetch) = facts.toFetch
-        status.filesInCloud = facts.inCloud
+        (status.filesInCloud, status.documentsElsewhere) = (facts.inCloud, facts.elsewhere)
         status.faults = facts.faults.map { TransferStatus.Fault(path: $0, reason: $1.reason, attempts: $1.attempts) }.sorted { $0.path < $1.path }
         status.quarantine = facts.quarantine
         status.guarded = facts.guarded
@@ -358,82 +412,15 @@ package actor TransferAgent {
         status.isMetered = run?.cloud.metered == true
     }
 
-    private func tell() { for follower in followers.values { follower.yield() } }
+    func tell() { for follower in followers.values { follower.yield() } }
 
     /// The status at this moment.
-    private func currentStatus() async -> TransferStatus {
+    func currentStatus() async -> TransferStatus {
         if let run, status.activity == .working { await gather(run.runner) }
         var status = status
         status.transfers = board.entries
         (status.sent, status.received) = board.bytes
         return status
-    }
-
-    // MARK: Requests
-
-    /// Answers a request; `follow` is answered by ``statuses()``.
-    package func answer(_ request: TransferRequest) async -> TransferAnswer {
-        do {
-            switch request {
-            case .status, .follow: return .status(await currentStatus())
-            case .published:
-                dirty = dirty.orEverythingIfNothing
-                isWoken = true
-                wakes.end.yield(.changed)
-                return .done
-            case .now:
-                await passNow()
-                return .status(await currentStatus())
-            case .pause:
-                try configure { $0.paused = true }
-                passing?.cancel()
-                await passNow()
-                return .status(await currentStatus())
-            case .resume:
-                try configure { $0.paused = nil }
-                await passNow()
-                return .status(await currentStatus())
-            case .limit(let limit):
-                try configure { $0.bytesPerSecond = limit }
-                // Also what is on its way is limited at once.
-                try? await run?.store.limit(bytesPerSecond: limit)
-                await passNow()
-                return .status(await currentStatus())
-            case .metered(let isMetered):
-                try configure { $0.metered = isMetered ? true : nil }
-                status.isMetered = isMetered
-                wakes.end.yield(.changed)
-                return .status(await currentStatus())
-            case .republish:
-                try await requireRun().runner.republish()
-                dirty = .everything
-                await passNow()
-                return .status(await currentStatus())
-            case .verify:
-                let found = try await requireRun().runner.verify()
-                wantsPass = true
-                wakes.end.yield(.changed)
-                return .verified(found)
-            case .allowRemovals(let container):
-                // It stays allowed until it has happened.
-                allowed.insert(container)
-                await passNow()
-                return .status(await currentStatus())
-            case .states(let names):
-                let run = try requireRun()
-                var states: [String: TransferItemState] = [:]
-                for name in names {
-                    guard let path = TransferPath(name, of: run.account) else { continue }
-                    states[name] = TransferItemState(await run.runner.state(of: path))
-                }
-                return .states(states)
-            case .elsewhere(let directory):
-                let run = try requireRun()
-                return .states(await run.runner.elsewhere(below: directory).mapValues(TransferItemState.init))
-            }
-        } catch {
-            return .failed("\(error)")
-        }
     }
 
     /// A signal now, and one after each change of the status or of what is transferred.
@@ -447,31 +434,4 @@ package actor TransferAgent {
     }
 
     private func forget(_ follower: UUID) { followers[follower] = nil }
-
-    private func requireRun() throws -> Run {
-        guard let run else { throw ObjectStoreError(.unusable, status.reason ?? "the transfer has not begun yet; try again.") }
-        return run
-    }
-
-    private func configure(_ change: (inout CloudConfiguration) -> Void) throws {
-        guard var cloud = try home.home.cloud else {
-            throw ObjectStoreError(.unusable, "this device has no cloud; set one up with: ubcontrol setup cloud REMOTE:DIRECTORY")
-        }
-        change(&cloud)
-        try HomeSettings(home.home).configure(["cloud": cloud])
-    }
-
-    /// Makes a pass at once, and waits for its end.
-    private func passNow() async {
-        wantsPass = true
-        run?.backoff.reset()
-        run?.lastActivity = .now
-        wakes.end.yield(.changed)
-        await withCheckedContinuation { waiters.append($0) }
-    }
-}
-
-extension TransferAgent.Dirty {
-    /// An app that says that it has written does not say what.
-    fileprivate var orEverythingIfNothing: Self { if case .nothing = self { .everything } else { self } }
 }

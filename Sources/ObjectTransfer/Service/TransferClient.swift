@@ -35,8 +35,8 @@ package struct TransferClient: Sendable {
         try await blocking {
             let connection = try connect()
             defer { close(connection) }
-            guard TransferSocket.write(request, to: connection) else { throw NoAgent() }
-            var reader = TransferSocket.LineReader(connection)
+            guard AgentSocket.write(request, to: connection) else { throw NoAgent() }
+            var reader = AgentSocket.LineReader(connection)
             guard let line = reader.next() else { throw NoAgent() }
             let answer = try JSONDecoder().decode(TransferAnswer.self, from: Data(line))
             if case .failed(let reason) = answer { throw ObjectStoreError(.other, reason) }
@@ -64,8 +64,8 @@ package struct TransferClient: Sendable {
             continuation.onTermination = { _ in shutdown(connection, CInt(SHUT_RDWR)) }
             Thread.detachNewThread {
                 defer { close(connection) }
-                guard TransferSocket.write(TransferRequest.follow, to: connection) else { return continuation.finish(throwing: NoAgent()) }
-                var reader = TransferSocket.LineReader(connection)
+                guard AgentSocket.write(TransferRequest.follow, to: connection) else { return continuation.finish(throwing: NoAgent()) }
+                var reader = AgentSocket.LineReader(connection)
                 while let line = reader.next() {
                     if case .status(let status)? = try? JSONDecoder().decode(TransferAnswer.self, from: Data(line)) { continuation.yield(status) }
                 }
@@ -75,15 +75,7 @@ package struct TransferClient: Sendable {
     }
 
     private func connect() throws -> Int32 {
-        let connection = try TransferSocket.make()
-        do {
-            try TransferSocket.withShortPath(of: home.socket) { clinux_unix_connect(connection, $0) }
-            // A socket that another user has put there is no agent of this user.
-            guard TransferSocket.user(of: connection) == geteuid() else { throw Errno.permissionDenied }
-            return connection
-        } catch {
-            close(connection)
-            throw NoAgent()
-        }
+        guard let connection = AgentSocket.connect(home.home) else { throw NoAgent() }
+        return connection
     }
 }

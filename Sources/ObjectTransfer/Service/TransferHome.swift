@@ -10,7 +10,7 @@ package struct TransferHome: Sendable {
 
     package var directory: FilePath { home.path.appending("transfer") }
     /// Where the agent listens.
-    package var socket: FilePath { directory.appending("agent.sock") }
+    package var socket: FilePath { home.agentSocket }
     private var lockFile: FilePath { directory.appending("lock") }
 
     /// The index of an account.

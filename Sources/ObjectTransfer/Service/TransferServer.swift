@@ -22,10 +22,10 @@ package final class TransferServer: Sendable {
     /// - Throws: `Errno`.
     package init(_ path: FilePath, _ agent: TransferAgent) throws {
         (self.path, self.agent) = (path, agent)
-        listener = try TransferSocket.make()
+        listener = try AgentSocket.make()
         do {
             _ = path.withPlatformString { unlink($0) }
-            try TransferSocket.withShortPath(of: path) { clinux_unix_bind(listener, $0) }
+            try AgentSocket.withShortPath(of: path) { clinux_unix_bind(listener, $0) }
             guard listen(listener, 64) == 0 else { throw Errno(rawValue: errno) }
             _ = path.withPlatformString { chmod($0, 0o600) }
         } catch {
@@ -58,7 +58,7 @@ package final class TransferServer: Sendable {
             _ = fcntl(connection, F_SETFD, FD_CLOEXEC)
             var limit = timeval(tv_sec: 10, tv_usec: 0)
             setsockopt(connection, SOL_SOCKET, SO_SNDTIMEO, &limit, socklen_t(MemoryLayout<timeval>.size))
-            guard TransferSocket.user(of: connection) == geteuid() else {
+            guard AgentSocket.user(of: connection) == geteuid() else {
                 close(connection)
                 continue
             }
@@ -72,7 +72,7 @@ package final class TransferServer: Sendable {
     }
 
     private func serve(_ connection: Int32) {
-        var reader = TransferSocket.LineReader(connection)
+        var reader = AgentSocket.LineReader(connection)
         while let line = reader.next() {
             guard let request = try? JSONDecoder().decode(TransferRequest.self, from: Data(line)) else {
                 _ = write(.failed("This agent does not understand the request; is it another version?"), to: connection)
@@ -122,7 +122,7 @@ package final class TransferServer: Sendable {
         }
     }
 
-    private func write(_ answer: TransferAnswer, to connection: Int32) -> Bool { TransferSocket.write(answer, to: connection) }
+    private func write(_ answer: TransferAnswer, to connection: Int32) -> Bool { AgentSocket.write(answer, to: connection) }
 
     /// Runs an asynchronous body, and blocks this thread, which belongs to one connection, until it ends.
     @discardableResult

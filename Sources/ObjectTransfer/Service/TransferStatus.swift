@@ -1,4 +1,5 @@
 package import Foundation
+package import UbiquityContainers
 
 /// What an agent does, at one moment.
 package struct TransferStatus: Sendable, Hashable, Codable {
@@ -48,6 +49,8 @@ package struct TransferStatus: Sendable, Hashable, Codable {
     package var bytesToFetch: Int64 = 0
     /// The files that the cloud has and that are here.
     package var filesInCloud = 0
+    /// The documents that the cloud has and this device has not, by its policy or because they were evicted.
+    package var documentsElsewhere = 0
     package var transfers: [TransferBoard.Entry] = []
     package var faults: [Fault] = []
     /// The bulletins that cannot be read, with the reasons.
@@ -81,6 +84,12 @@ package enum TransferRequest: Sendable, Hashable, Codable {
     case states([String])
     /// The files below a directory that the cloud has and this device has not.
     case elsewhere(below: String)
+    /// Fetches documents, by their paths below the account's containers; answered when they are here, or at once.
+    case fetch([String], waits: Bool)
+    /// Evicts a document; the asking process holds a coordinated write of it.
+    case evict(String)
+    /// Reads again which documents the device keeps.
+    case downloadsChanged
     /// A file has just been written in a directory.
     case published
     /// A status at once, and another after each change; the connection stays open.

@@ -80,7 +80,8 @@ package struct BaselineReader {
 
     /// Checks that the list of logs is well-formed, and that it contains every log of the knowledge.
     private func verifyLogs(_ header: BaselineHeader, _ db: Database) throws {
-        let peers = header.peers.keys.map(String.init).joined(separator: ",")
+        // The header has been read from the same table, so each number is one of a peer.
+        let peers = "SELECT number FROM peer"
         let isTime = "typeof(time) = 'integer' AND time BETWEEN 0 AND \(header.clock.rawValue)"
         for (condition, what) in [
             (
@@ -211,11 +212,14 @@ package struct BaselineReader {
         guard Set(tables.map(\.table.name)).count == tables.count else { throw LogFault.damaged("it describes a table twice") }
         guard found.sorted() == BaselineSchema.statements(tables).sorted() else { throw LogFault.damaged("it has other tables than a baseline") }
         var peers: [Int64: PeerIdentifier] = [:]
-        for row in try Row.fetchAll(db, sql: "SELECT number, name FROM peer") {
-            guard let number = Int64.fromDatabaseValue(row["number"]), (1...Self.lastPeer).contains(number),
-                let peer = String.fromDatabaseValue(row["name"]).flatMap({ PeerIdentifier($0) })
-            else { throw LogFault.damaged("it names an impossible peer") }
-            peers[number] = peer
+        peers.reserveCapacity(try Int.fetchOne(db, sql: "SELECT count(*) FROM peer")!)
+        let names = try RawStatement("SELECT number, name FROM peer", db)
+        defer { names.reset() }
+        while try names.step() {
+            guard (1...Self.lastPeer).contains(names.integer(0)), names.isText(1), let peer = names.text(1).flatMap({ PeerIdentifier($0) }) else {
+                throw LogFault.damaged("it names an impossible peer")
+            }
+            peers[names.integer(0)] = peer
         }
         guard Set(peers.values).count == peers.count else { throw LogFault.damaged("it names a peer twice") }
         var knowledge = Knowledge()

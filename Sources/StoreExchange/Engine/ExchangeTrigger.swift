@@ -108,6 +108,7 @@ package final class ExchangeTrigger: Sendable {
     private static func run(
         _ runner: ExchangeRunner, _ wakes: Wakes, _ onExchange: (@Sendable () async -> Void)?
     ) async {
+        let log = runner.context.log
         var pause = Duration.milliseconds(500)
         var alarm: Task<Void, Never>?
         var answering: Task<Void, Never>?
@@ -152,7 +153,9 @@ package final class ExchangeTrigger: Sendable {
             pause = isWell ? .milliseconds(500) : min(pause * 2, .seconds(60))
             alarm = next.map { time in
                 Task {
-                    if (try? await Task.sleep(until: time)) != nil { wakes.wake() }
+                    guard (try? await Task.sleep(until: time)) != nil else { return }
+                    log.detail("a set time is a reason to exchange")
+                    wakes.wake()
                 }
             }
         }

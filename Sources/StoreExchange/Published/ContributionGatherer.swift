@@ -78,10 +78,22 @@ package struct ContributionGatherer {
         }
         try gatherStatements(source)
         let from = ContentLayout(container: source.path, content: content)
-        for name in (try? source.files.directoryNames(in: from.directory) ?? []) ?? [] {
+        for name in names(in: from.directory) {
             guard let peer = PeerIdentifier(name), AccountIdentifier(peer.account) != nil else { continue }
             try gatherBases(of: peer, from)
             try gatherLogs(of: peer, from)
+        }
+    }
+
+    /// The names in a contributor's directory; none if there is no directory.
+    ///
+    /// One that cannot be read is refused.
+    private mutating func names(in directory: FilePath) -> [String] {
+        do {
+            return try LinuxFileLayer().directoryNames(in: directory) ?? []
+        } catch {
+            refuse(directory, "it cannot be read (\(error))")
+            return []
         }
     }
 
@@ -166,11 +178,22 @@ package struct ContributionGatherer {
         let (source, target) = (from.logs(of: peer, epoch: epoch), layout.logs(of: peer, epoch: epoch))
         let present = Set(try files.directoryNames(in: target) ?? [])
         let reader = reader(from)
-        let names = ((try? LinuxFileLayer().directoryNames(in: source) ?? []) ?? []).filter { !present.contains($0) }.compactMap { LogFileName($0) }
+        let names = names(in: source).filter { !present.contains($0) }.compactMap { LogFileName($0) }
         for name in names.sorted() {
             let file = source.appending(name.description)
+            let bytes: [UInt8]
             do {
-                let bytes = try LinuxFileLayer().read(file, limit: BundleEntry.limit - 4096)
+                bytes = try LinuxFileLayer().read(file, limit: BundleEntry.limit - 4096)
+            } catch Errno.fileTooLarge {
+                refuse(file, "it has more bytes than a public place takes")
+                continue
+            } catch Errno.noSuchFileOrDirectory {
+                continue
+            } catch {
+                refuse(file, "it cannot be read (\(error))")
+                continue
+            }
+            do {
                 let log = try reader.check(bytes, name, of: peer, clock: .latest)
                 try judge(log)
                 for value in log.values.keys.sorted(by: { $0.hash < $1.hash }) { try gather(value, of: peer, from) }
@@ -180,9 +203,6 @@ package struct ContributionGatherer {
                 gathered.logs += 1
             } catch let fault as LogFault {
                 refuse(file, "\(fault)")
-            } catch Errno.fileTooLarge {
-                refuse(file, "it has more bytes than a public place takes")
-            } catch Errno.noSuchFileOrDirectory {
             }
         }
     }

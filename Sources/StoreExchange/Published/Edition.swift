@@ -131,15 +131,27 @@ struct Edition {
 
     private mutating func collectLogs() throws {
         let known = try record.read { db in try PublisherRecord.counts(db) }
-        let changed = source.counts.filter { known[$0.key] != $0.value }.keys.compactMap { PeerIdentifier($0) }.sorted()
-        guard !changed.isEmpty else { return }
+        let changed = source.counts.filter { known[$0.key] != $0.value }.keys
+        // Numbers can be equal although one log has gone and another has come. So they are not relied on each time.
+        let isThorough = last.map { isOld($0.value) && (!changed.isEmpty || $0.value.snapshot < $0.value.number) } ?? true
+        let peers = (isThorough ? Array(source.counts.keys) : Array(changed)).compactMap { PeerIdentifier($0) }.sorted()
         var found: [(peer: PeerIdentifier, name: LogFileName)] = []
-        let logs = try source.moment.read { db in try changed.map { ($0, try StoreKnowledge.logs(of: $0, db)) } }
-        for (peer, names) in logs {
-            let published = try record.read { db in try PublisherRecord.logs(of: peer, db) }
-            for name in names where !published.contains(name) { found.append((peer, name)) }
+        for peer in peers {
+            for name in try newLogs(of: peer, since: isThorough ? nil : known[peer.description]) { found.append((peer, name)) }
         }
-        try take(found)
+        if !found.isEmpty { try take(found) }
+    }
+
+    /// Returns the logs of a peer that are not published.
+    ///
+    /// If it is known how many are, they are those behind the last one that is, unless the number of all is another.
+    private func newLogs(of peer: PeerIdentifier, since published: PublisherRecord.Count?) throws -> [LogFileName] {
+        if let published {
+            let later = try source.moment.read { db in try StoreKnowledge.logs(of: peer, after: published.last, db) }
+            if published.logs + Int64(later.count) == source.counts[peer.description]?.logs { return later }
+        }
+        let known = try record.read { db in try PublisherRecord.logs(of: peer, db) }
+        return try source.moment.read { db in try StoreKnowledge.logs(of: peer, db) }.filter { !known.contains($0) }
     }
 
     /// Adds logs to the bundles of the tables that they change.

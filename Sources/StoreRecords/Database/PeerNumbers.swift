@@ -41,6 +41,6 @@ struct PeerNumbers {
         }
         for function in [peer, others] { db.add(function: function) }
         defer { for function in [peer, others] { db.remove(function: function) } }
-        return try body({ "ubiquity_peer_here(\($0))" }, { "ubiquity_others_here(\($0))" })
+        return try body({ "ubiquity_peer_here(\($0))" }, { "iif(\($0) IS NULL, NULL, ubiquity_others_here(\($0)))" })
     }
 }

@@ -89,6 +89,8 @@ package struct RawStatement {
 
     func isInteger(_ column: Int) -> Bool { sqlite3_column_type(handle, Int32(column)) == SQLITE_INTEGER }
 
+    package func isText(_ column: Int) -> Bool { sqlite3_column_type(handle, Int32(column)) == SQLITE_TEXT }
+
     func isBlob(_ column: Int) -> Bool { sqlite3_column_type(handle, Int32(column)) == SQLITE_BLOB }
 
     func isNull(_ column: Int) -> Bool { sqlite3_column_type(handle, Int32(column)) == SQLITE_NULL }
@@ -110,7 +112,7 @@ package struct RawStatement {
     }
 
     /// Returns a column as text; nil for NULL.
-    func text(_ column: Int) -> String? { isNull(column) ? nil : String(decoding: bytes(column), as: UTF8.self) }
+    package func text(_ column: Int) -> String? { isNull(column) ? nil : String(decoding: bytes(column), as: UTF8.self) }
 
     package func value(_ column: Int) -> RecordValue {
         switch sqlite3_column_type(handle, Int32(column)) {

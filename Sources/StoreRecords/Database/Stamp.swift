@@ -36,12 +36,19 @@ package struct PeerTable: Sendable {
         for (number, peer) in peers { insert(peer, as: number) }
     }
 
+    var count: Int { names.count }
+    var isEmpty: Bool { names.isEmpty }
     package subscript(number: PeerNumber) -> PeerIdentifier? { names[number] }
     package subscript(peer: PeerIdentifier) -> PeerNumber? { numbers[peer] }
 
     /// All peers with their numbers, in the order of the numbers.
     package var all: [(number: PeerNumber, peer: PeerIdentifier)] {
         names.map { (number: $0.key, peer: $0.value) }.sorted { $0.number.rawValue < $1.number.rawValue }
+    }
+
+    mutating func reserveCapacity(_ count: Int) {
+        names.reserveCapacity(count)
+        numbers.reserveCapacity(count)
     }
 
     package mutating func insert(_ peer: PeerIdentifier, as number: PeerNumber) {

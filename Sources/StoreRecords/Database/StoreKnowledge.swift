@@ -51,6 +51,36 @@ package enum StoreKnowledge {
         return PeerNumber(rawValue: db.lastInsertedRowID)
     }
 
+    /// Enters the peers of an attached baseline, and returns their numbers here by those in the baseline.
+    ///
+    /// A public place has a peer for each contributor, so one statement enters all. A store without peers takes over the
+    /// numbers of the baseline.
+    static func enter(_ entered: [Int64: PeerIdentifier], from schema: String, in peers: inout PeerTable, _ db: Database) throws -> [Int64: Int64] {
+        peers.reserveCapacity(peers.count + entered.count)
+        let takesNumbers = peers.isEmpty
+        func highest() throws -> Int64 { try Int64.fetchOne(db, sql: "SELECT max(number) FROM main.ubiquity_peer") ?? 0 }
+        var last = try highest()
+        try db.execute(
+            sql: takesNumbers
+                ? "INSERT INTO main.ubiquity_peer SELECT number, name FROM \(schema).peer"
+                : "INSERT OR IGNORE INTO main.ubiquity_peer (name) SELECT name FROM \(schema).peer ORDER BY number")
+        var numbers: [Int64: Int64] = [:]
+        numbers.reserveCapacity(entered.count)
+        for (number, peer) in takesNumbers ? Array(entered) : entered.sorted(by: { $0.key < $1.key }) {
+            if let known = peers[peer] {
+                numbers[number] = known.rawValue
+                continue
+            }
+            // SQLite numbers new rows one after the other.
+            last = takesNumbers ? number : last + 1
+            numbers[number] = last
+            peers.insert(peer, as: PeerNumber(rawValue: last))
+        }
+        let isCounted = try takesNumbers || last == highest()
+        precondition(isCounted, "SQLite has numbered the peers otherwise")
+        return numbers
+    }
+
     /// Returns the knowledge of other peers' logs.
     ///
     /// `told` selects the logs that one of this peer's own logs has reported, or those that none has; nil selects all.
@@ -179,10 +209,14 @@ package enum StoreKnowledge {
                 """, arguments: [number.rawValue])
     }
 
-    /// Returns the logs of a peer that have been joined, or published, in the order of their sequences.
-    package static func logs(of peer: PeerIdentifier, _ db: Database) throws -> [LogFileName] {
-        let sql = "SELECT sequence, hash FROM ubiquity_log WHERE peer = (SELECT number FROM ubiquity_peer WHERE name = ?) ORDER BY sequence, hash"
-        return try Row.fetchAll(db, sql: sql, arguments: [peer.description]).compactMap { row in
+    /// Returns the logs of a peer behind a sequence that have been joined, or published, in the order of their sequences.
+    package static func logs(of peer: PeerIdentifier, after sequence: Int64 = 0, _ db: Database) throws -> [LogFileName] {
+        let statement = try db.cachedStatement(
+            sql: """
+                SELECT sequence, hash FROM ubiquity_log WHERE peer = (SELECT number FROM ubiquity_peer WHERE name = ?) AND sequence > ?
+                ORDER BY sequence, hash
+                """)
+        return try Row.fetchAll(statement, arguments: [peer.description, sequence]).compactMap { row in
             ContentHash(bytes: row["hash"] as Data).map { LogFileName(sequence: row["sequence"], hash: $0) }
         }
     }

@@ -77,7 +77,7 @@ package struct BaselineJoiner {
         let db = transaction.db
         precondition(gate == nil || !isCopied, "the records of a copied baseline pass no gate")
         precondition(part == nil || isRebuilding, "a part is filled only after it has been cleared")
-        let numbers = try enterPeers(header, &transaction.peers, db)
+        let numbers = PeerNumbers(try StoreKnowledge.enter(header.peers, from: schema, in: &transaction.peers, db))
         let peers = transaction.peers
         try transaction.conflicts.begin(header, attachedAs: schema, peers: peers)
         let isOlder = LogTableMapping.isOlder(header.schema, than: migrations)
@@ -126,22 +126,6 @@ package struct BaselineJoiner {
             if let related = RelatedTables(shapes, db) { try sealer.resolve(related, peers: peers, state: &state, changes: &changes, db) }
             return .rollback
         }
-    }
-
-    /// Gives the peers of the baseline numbers in this store.
-    ///
-    /// A public place has a peer for each contributor, so `peers` is not read again.
-    private func enterPeers(_ header: BaselineHeader, _ peers: inout PeerTable, _ db: Database) throws -> PeerNumbers {
-        // In a store without peers, the numbers of the baseline stay.
-        if peers.all.isEmpty {
-            let insert = try db.cachedStatement(sql: "INSERT INTO ubiquity_peer VALUES (?,?)")
-            for (number, peer) in header.peers {
-                try insert.execute(arguments: [number, peer.description])
-                peers.insert(peer, as: PeerNumber(rawValue: number))
-            }
-        }
-        return PeerNumbers(
-            try header.peers.mapValues { try StoreKnowledge.number(of: $0, in: &peers, db).rawValue })
     }
 
     // MARK: As a whole
@@ -232,11 +216,8 @@ package struct BaselineJoiner {
         // The rows of other parts may have the same numbers.
         let last = hasOwnRowid ? try Int64.fetchOne(db, sql: "SELECT max(0, max(rowid)) FROM main.\(shape.name.quotedIdentifier)") ?? 0 : 0
         guard try fill(shape, part, from: table, source, numbers, above: last, db, undo: { try part.clear(db) }) else { return false }
-        if let owner = shape.ownerPlace, let limit = transaction.related?.limit {
-            let index = shapes.firstIndex { $0.name == shape.name }!
-            let owners = try RawStatement(source.all("k\(owner)", table), db)
-            defer { owners.reset() }
-            while try owners.step() { limit.begin(ownedBy: owners.value(0), in: index) }
+        if shape.ownerPlace != nil, let limit = transaction.related?.limit {
+            try limit.examine(filled: part.accounts, in: shapes.firstIndex { $0.name == shape.name }!)
         }
         return true
     }

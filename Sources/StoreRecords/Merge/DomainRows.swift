@@ -37,7 +37,7 @@ package struct DomainRows: RecordPart {
                     try db.execute(sql: statement, arguments: statement.contains("?") ? [owner] : [])
                 }
             }
-            try RecordLimit.forget(shapes, owner, db)
+            try RecordLimit.forget(shapes, accounts: owner.map { "= '\($0)'" }, db)
             // Without the decisions, what they hide is shown.
             if domain == .roles { try Overlay.markHeld(all, db) }
             let cleared = Set(shapes.map(\.name))

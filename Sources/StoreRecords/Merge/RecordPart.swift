@@ -35,13 +35,15 @@ package struct TablePart: RecordPart {
     }
 
     package func rowCondition(in shape: TableShape) -> String? {
-        shape.ownerPlace.flatMap { place in range.map { "\(shape.keyColumns[place].quotedIdentifier) \($0)" } }
+        shape.ownerPlace.flatMap { place in accounts.map { "\(shape.keyColumns[place].quotedIdentifier) \($0)" } }
     }
 
-    package func ownKeyCondition(in shape: TableShape) -> String? { shape.ownerPlace.flatMap { place in range.map { "k\(place) \($0)" } } }
+    package func ownKeyCondition(in shape: TableShape) -> String? { shape.ownerPlace.flatMap { place in accounts.map { "k\(place) \($0)" } } }
 
+    /// The condition of the part's accounts, without the name of a column; nil for all.
+    ///
     /// All digits of base 32 come before the tilde.
-    private var range: String? { digit.isEmpty ? nil : "BETWEEN '\(digit)' AND '\(digit)~'" }
+    var accounts: String? { digit.isEmpty ? nil : "BETWEEN '\(digit)' AND '\(digit)~'" }
 
     /// Deletes the part's records with their clocks, and marks the records that may refer to them.
     ///
@@ -55,13 +57,13 @@ package struct TablePart: RecordPart {
             let rows = rowCondition(in: shape).map { " WHERE \($0)" } ?? ""
             let keys = ownKeyCondition(in: shape).map { " WHERE \($0)" } ?? ""
             let clocks = keys.isEmpty || !shape.hasRowid ? keys : " WHERE rid IN (SELECT rowid FROM \(table)\(rows))"
-            let same = keys.isEmpty ? "" : " WHERE a\(shape.ownerPlace!) \(range!)"
+            let same = keys.isEmpty ? "" : " WHERE a\(shape.ownerPlace!) \(accounts!)"
             try db.execute(sql: "DELETE FROM main.\(shape.clockTable)\(clocks)")
             for other in [shape.unresolvedTable, shape.asideTable] + (shape.exclusives.isEmpty ? [] : [shape.movedTable]) {
                 try db.execute(sql: "DELETE FROM main.\(other)\(keys)")
             }
             try db.execute(sql: "DELETE FROM main.\(shape.sameTable)\(same); DELETE FROM \(table)\(rows)")
-            try RecordLimit.forget([shape], nil, db)
+            try RecordLimit.forget([shape], accounts: accounts, db)
             // Without the decisions, what they hide is shown.
             if shape.isCurated { try Overlay.markHeld(all, db) }
             for child in all where child.foreignKeys.contains(where: { all[$0.parent].name == shape.name }) {

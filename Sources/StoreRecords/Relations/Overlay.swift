@@ -20,7 +20,8 @@ final class Overlay {
         decision = try Self.hasDecisions(db) ? RawStatement("SELECT coalesce(reason, '') FROM \(Moderation.table) WHERE subject = ?", db) : nil
     }
 
-    private static func hasDecisions(_ db: Database) throws -> Bool {
+    /// Returns whether a moderator has decided anything.
+    static func hasDecisions(_ db: Database) throws -> Bool {
         let any = try RawStatement("SELECT 1 FROM \(Moderation.table) LIMIT 1", db)
         defer { any.reset() }
         return try any.step()

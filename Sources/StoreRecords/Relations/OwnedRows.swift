@@ -41,12 +41,16 @@ struct OwnedRows {
     }
 
     /// Enters the bounds of all accounts, of which none is known.
+    ///
+    /// The rows are counted by themselves, because an index has them in the order of accounts.
     func enterBounds(_ db: Database) throws {
-        try db.execute(
-            sql: """
-                INSERT INTO ubiquity_population SELECT ?, o, count(*) FROM (SELECT \(columns[place]) AS o FROM \(shape.name.quotedIdentifier)
-                UNION ALL SELECT k\(place) FROM \(shape.asideTable)) GROUP BY o
-                """, arguments: [shape.number])
+        for (owner, table) in [(columns[place], shape.name.quotedIdentifier), ("k\(place)", shape.asideTable)] {
+            try db.execute(
+                sql: """
+                    INSERT INTO ubiquity_population SELECT ?, \(owner), count(*) FROM \(table) WHERE true GROUP BY \(owner)
+                    ON CONFLICT DO UPDATE SET records = records + excluded.records
+                    """, arguments: [shape.number])
+        }
     }
 
     /// Returns the accounts whose bound exceeds a number.
@@ -54,6 +58,20 @@ struct OwnedRows {
         let statement = try RawStatement("SELECT account FROM ubiquity_population WHERE number = ?1 AND records > ?2", db)
         statement.bind(1, shape.number)
         statement.bind(2, number)
+        return try Self.values(statement)
+    }
+
+    /// Returns the accounts with rows or records aside.
+    ///
+    /// `accounts` is a condition without the name of its column; nil for all.
+    func owners(_ accounts: String?, _ db: Database) throws -> [RecordValue] {
+        let sources = [(columns[place], shape.name.quotedIdentifier), ("k\(place)", shape.asideTable)].map { owner, table in
+            "SELECT \(owner) FROM \(table)\(accounts.map { " WHERE \(owner) \($0)" } ?? "")"
+        }
+        return try Self.values(RawStatement(sources.joined(separator: " UNION "), db))
+    }
+
+    private static func values(_ statement: RawStatement) throws -> [RecordValue] {
         defer { statement.reset() }
         var found: [RecordValue] = []
         while try statement.step() { found.append(statement.value(0).detached) }
@@ -73,18 +91,23 @@ struct OwnedRows {
         return try statement.step() ? statement.integer(0) : 0
     }
 
-    /// Returns the accounts with more living records than a number.
-    func accounts(withMoreThan number: Int64, _ db: Database) throws -> [RecordValue] {
+    /// Returns the accounts that may have more living records than a number, from a count that compares no rows with
+    /// records aside.
+    ///
+    /// `accounts` is a condition without the name of its column; nil for all.
+    func accounts(_ accounts: String? = nil, withMoreThan number: Int64, _ db: Database) throws -> [RecordValue] {
+        let (owner, table, aside) = (columns[place], shape.name.quotedIdentifier, "k\(place)")
+        func isMeant(_ column: String) -> String { accounts.map { " WHERE \(column) \($0)" } ?? "" }
+        // An index has the rows in the order of accounts, if the account is the first column of the key.
         let statement = try RawStatement(
             """
-            SELECT o FROM (SELECT \(columns[place]) AS o, \(columns.joined(separator: ", ")) FROM \(shape.name.quotedIdentifier)
-            UNION SELECT k\(place), \(shape.ownKeyColumns) FROM \(shape.asideTable)) GROUP BY o HAVING count(*) > ?1
+            WITH hidden(o, n) AS MATERIALIZED (SELECT \(aside), count(*) FROM \(shape.asideTable)\(isMeant(aside)) GROUP BY \(aside))
+            SELECT \(owner) FROM \(table) r LEFT JOIN hidden ON o = r.\(owner)\(isMeant("r.\(owner)")) GROUP BY r.\(owner)
+            HAVING count(*) + coalesce(max(n), 0) > ?1
+            UNION SELECT o FROM hidden WHERE n > ?1
             """, db)
         statement.bind(1, .integer(number))
-        defer { statement.reset() }
-        var found: [RecordValue] = []
-        while try statement.step() { found.append(statement.value(0).detached) }
-        return found
+        return try Self.values(statement)
     }
 
     /// Returns the key of the living record of an account at a position in the order of keys, from 0; nil if it has

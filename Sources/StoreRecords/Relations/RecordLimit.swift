@@ -90,12 +90,14 @@ package final class RecordLimit {
     private static let many = 64
 
     /// Counts the records of all accounts in a table in one pass, and returns whether it has: if many accounts' records have
-    /// begun and no bound is known, as in a table that has just been filled.
+    /// begun whose bounds are unknown, as in a table that has just been filled.
     private func countAtOnce(_ table: Int) throws -> Bool {
         let shape = shapes[table]
-        guard begun.keys.count(where: { $0.table == table }) >= Self.many, let rows = OwnedRows(shape),
-            try !Bool.fetchOne(db, sql: "SELECT EXISTS (SELECT 1 FROM ubiquity_population WHERE number = ?)", arguments: [shape.number])!
-        else { return false }
+        let owners = begun.keys.filter { $0.table == table }
+        guard owners.count >= Self.many, let rows = OwnedRows(shape), try owners.count(where: { try bound(of: $0) == nil }) >= Self.many else {
+            return false
+        }
+        try Self.forget([shape], db)
         try rows.enterBounds(db)
         for account in try rows.accounts(withBoundAbove: most, db) { try count(Owner(table: table, account: account)) }
         try rows.markAsides(db)
@@ -170,11 +172,24 @@ package final class RecordLimit {
 
     // MARK: Other occasions
 
+    /// Marks what is to be hidden in a table, or in a part of one, that had no record until it was filled.
+    ///
+    /// `accounts` is a condition without the name of its column; nil for all. Only the bounds of accounts beyond the limit
+    /// are entered. The records aside are marked already.
+    func examine(filled accounts: String?, in table: Int) throws {
+        let shape = shapes[table]
+        let rows = OwnedRows(shape)!
+        for account in try rows.accounts(accounts, withMoreThan: most, db) { try count(Owner(table: table, account: account)) }
+        if try Overlay.hasDecisions(db) { try Overlay.mark(begunBy: rows.owners(accounts, db).map { (shape, $0) }, db) }
+    }
+
     /// Forgets how many records accounts have, because they are replaced.
-    static func forget(_ shapes: [TableShape], _ account: String?, _ db: Database) throws {
+    ///
+    /// `accounts` is a condition without the name of its column; nil for all.
+    static func forget(_ shapes: [TableShape], accounts: String? = nil, _ db: Database) throws {
+        let condition = accounts.map { " AND account \($0)" } ?? ""
         for shape in shapes where shape.ownerPlace != nil {
-            try db.execute(
-                sql: "DELETE FROM ubiquity_population WHERE number = ?1 AND (?2 IS NULL OR account = ?2)", arguments: [shape.number, account])
+            try db.execute(sql: "DELETE FROM ubiquity_population WHERE number = ?\(condition)", arguments: [shape.number])
         }
     }
 
@@ -193,6 +208,6 @@ package final class RecordLimit {
             for account in try rows.accounts(withMoreThan: min(before, limit), db) { try rows.mark(all: account, db) }
         }
         // A bound says nothing about accounts that were counted against another limit.
-        try forget(shapes, nil, db)
+        try forget(shapes, db)
     }
 }

@@ -104,7 +104,11 @@ public struct UbiquityContainer: Sendable {
         // The identifier may look like a package's name. Coordination uses paths without links.
         let directory = path.removingLastComponent()
         let resolved = files.silence(of: root) == nil ? PathFacts.resolved(directory) : directory
-        FilePackages.addContainers([path, resolved.appending(identifier.description)])
+        let real = resolved.appending(identifier.description)
+        FilePackages.addContainers([path, real])
+        ItemSources.register(
+            CloudItemSource(container: path, resolved: real, identifier: identifier.description, home: home),
+            below: path == real ? [path] : [path, real])
     }
 
     /// The directory of items that the user sees; the app creates it.

@@ -9,10 +9,19 @@ package import SystemPackage
 /// lock.
 package final class FileLock: Sendable {
     private let descriptor: Int32
+    private let file: FilePath
 
-    private init(owning descriptor: Int32) { self.descriptor = descriptor }
+    private init(owning descriptor: Int32, of file: FilePath) { (self.descriptor, self.file) = (descriptor, file) }
 
     deinit { close(descriptor) }
+
+    /// Whether the file has been removed or replaced, so that another process can lock the one at its path.
+    package var isReplaced: Bool {
+        var (held, there) = (stat(), stat())
+        guard fstat(descriptor, &held) == 0 else { return false }
+        guard lstat(file.string, &there) == 0 else { return errno == ENOENT || errno == ENOTDIR }
+        return held.st_ino != there.st_ino || held.st_dev != there.st_dev
+    }
 
     /// Waits for the lock and takes it; blocks the thread.
     package static func waiting(for file: FilePath) throws(Errno) -> FileLock {
@@ -33,7 +42,7 @@ package final class FileLock: Sendable {
     private static func take(_ file: FilePath, wait: Bool, isExclusive: Bool = true) throws(Errno) -> FileLock? {
         let descriptor = open(file.string, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0o600)
         guard descriptor >= 0 else { throw Errno(rawValue: errno) }
-        let lock = FileLock(owning: descriptor)
+        let lock = FileLock(owning: descriptor, of: file)
         while clinux_ofd_lock(descriptor, isExclusive ? 1 : 0, wait ? 1 : 0) != 0 {
             let error = Errno(rawValue: errno)
             if error == .interrupted { continue }

@@ -49,29 +49,40 @@ package struct ItemListing: Sendable {
     ///
     /// - Parameter check: called before each directory; an error that it throws ends the listing.
     /// - Returns: their paths. Blocks while it lists directories.
-    package func items(_ check: () throws -> Void = {}) rethrows -> [FilePath] {
-        guard isRecursive else { return roots }
-        var items: [FilePath] = []
+    package func items(_ check: () throws -> Void = {}) rethrows -> [FilePath] { try found(check).map(\.path) }
+
+    /// Returns the items in order, each with whether any version of it is here.
+    private func found(_ check: () throws -> Void = {}) rethrows -> [(path: FilePath, isHere: Bool)] {
+        guard isRecursive else { return roots.map { ($0, PathFacts(at: $0).kind != .nothing) } }
+        var items: [(path: FilePath, isHere: Bool)] = []
         for root in roots {
-            if root != container { items.append(root) }
+            if root != container { items.append((root, PathFacts(at: root).kind != .nothing)) }
             guard PathFacts(at: root).kind == .directory, !ItemPath.isExcluded(root, in: container) else { continue }
             try DirectoryFacts.walk(root) { directory, _ in
                 try check()
-                if directory.path != root { items.append(directory.path) }
+                if directory.path != root { items.append((directory.path, true)) }
                 var skipped: Set<FilePath.Component> = []
                 for entry in directory.entries {
+                    if entry.kind == .file, Placeholder.isName(entry.text) {
+                        let path = directory.path.appending(entry.name)
+                        guard let placeholder = Placeholder(at: path) else { continue }
+                        let item = directory.path.appending(placeholder.name)
+                        // Where the document is here too, it is listed itself.
+                        if PathFacts(at: item).kind == .nothing { items.append((item, false)) }
+                        continue
+                    }
                     let isOurs =
                         !includesStores && directory.path == container
                         && [UbiquityContainer.storesName, UbiquityContainer.markDirectoryName].contains(entry.text)
                     let isDirectory = entry.kind == .directory && !DirectoryFacts.isLocal(entry)
                     if entry.kind == .directory, isOurs || !isDirectory || ForeignNames.matches(entry.text) { skipped.insert(entry.name) }
                     // A directory that the walk enters is listed there.
-                    if !isOurs, !isDirectory, !ForeignNames.matches(entry.text) { items.append(directory.path.appending(entry.name)) }
+                    if !isOurs, !isDirectory, !ForeignNames.matches(entry.text) { items.append((directory.path.appending(entry.name), true)) }
                 }
                 return skipped
             }
         }
-        return items.sorted { $0.string < $1.string }
+        return items.sorted { $0.path.string < $1.path.string }
     }
 
     /// Returns the items with their states, and those that only other devices have.
@@ -79,14 +90,15 @@ package struct ItemListing: Sendable {
     /// - Returns: one line for each item, by path.
     /// - Throws: the transport's error; `CancellationError`.
     package func lines() async throws -> [Line] {
-        let paths = try await blockingCancellably { try items($0) }
+        let found = try await blockingCancellably { try self.found($0) }
+        let paths = found.map(\.path)
         var states = try await transport.states(of: paths)
         if isRecursive {
             for root in roots {
                 for (path, state) in try await transport.elsewhere(below: root) where states[path] == nil && isListed(path) { states[path] = state }
             }
         }
-        let here = Set(paths.filter { isRecursive && !roots.contains($0) || PathFacts(at: $0).kind != .nothing })
+        let here = Set(found.lazy.filter(\.isHere).map(\.path))
         return states.map { Line(path: $0.key.string, state: $0.value, isHere: here.contains($0.key)) }.sorted { $0.path < $1.path }
     }
 

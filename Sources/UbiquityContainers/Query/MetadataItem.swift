@@ -8,7 +8,7 @@ public struct MetadataItem: Hashable, Sendable, Identifiable {
     /// Its size in bytes, of the newest known version if the item is not here; for a package the size of all its files; for a directory or link, no useful value.
     public let size: Int64
     /// The time of the last change of its content; for a package the latest change of a file in it; 1970 if the item is
-    /// not here.
+    /// not here and has no placeholder.
     public let contentModificationDate: Date
     /// Whether it is a directory, a package included.
     public let isDirectory: Bool

@@ -76,8 +76,13 @@ struct QueryTree: Sendable {
 
     /// Returns the names in a directory that may be items, and records the conflict copies.
     private mutating func names(in directory: FilePath) -> [String] {
-        // An unreadable directory has no usable items.
-        let names = (try? files.names(in: directory)) ?? []
+        // An unreadable directory has no usable items. A document that is elsewhere has its name in a placeholder.
+        var names = (try? files.names(in: directory)) ?? []
+        let placeholders = names.filter { Placeholder.isName($0) }
+        if !placeholders.isEmpty {
+            let present = Set(names)
+            names += placeholders.compactMap { Placeholder(at: directory.appending($0))?.name }.filter { !present.contains($0) }
+        }
         let candidates = names.compactMap { name in ConflictName(name).map { (name, $0) } }
         guard !candidates.isEmpty else { return names }
         let present = Set(names)
@@ -95,6 +100,10 @@ struct QueryTree: Sendable {
     /// Inspects a path and, if requested, the contents of a directory there.
     mutating func look(at look: QueryLook) -> [Finding] {
         var findings: [Finding] = []
+        if let item = placeholderItem(look.path) {
+            guard case .item = place(of: item) else { return [] }
+            return [describe(item)]
+        }
         let path: FilePath
         switch place(of: look.path) {
         case .outside: return []
@@ -190,9 +199,25 @@ struct QueryTree: Sendable {
 
     private func isDirectory(_ path: FilePath) -> Bool { (try? FileFacts(of: path))??.kind == .directory }
 
-    /// Describes the entry at a path without following links.
+    /// The item of a path that is the name of a placeholder, whether that is there or not.
+    private func placeholderItem(_ path: FilePath) -> FilePath? {
+        guard let name = path.lastComponent?.string, Placeholder.isName(name) else { return nil }
+        let directory = path.removingLastComponent()
+        if let placeholder = Placeholder(at: path) { return directory.appending(placeholder.name) }
+        // A hashed name does not tell what it stood for. Such a document is here now, or gone with a change of its own.
+        return directory.appending(String(name.dropFirst().dropLast(Placeholder.suffix.count)))
+    }
+
+    /// Describes the entry at a path without following links, or the document of which a placeholder is there.
     private func describe(_ path: FilePath) -> Finding {
-        guard let facts = (try? FileFacts(of: path)) ?? nil, facts.kind != .other else { return .absent(path) }
+        guard let facts = (try? FileFacts(of: path)) ?? nil, facts.kind != .other else {
+            guard let placeholder = Placeholder.standing(for: path) else { return .absent(path) }
+            return .item(
+                MetadataItem(
+                    path: path, size: placeholder.size, contentModificationDate: placeholder.modified, isDirectory: placeholder.isPackage,
+                    isPackage: placeholder.isPackage, isHere: false,
+                    state: ItemState(.notDownloaded, size: placeholder.size, isDirectory: placeholder.isPackage)))
+        }
         let isPackage = facts.kind == .directory && FileCoordinator.filePackages.contains(path)
         let (size, date) = isPackage ? total(of: path, facts) : (facts.size, facts.modificationDate)
         return .item(

@@ -10,6 +10,7 @@ internal import TreeWatching
 ///
 /// - below a `*.nosync`: `excluded`
 /// - `*.sync-conflict-*` copies lie beside the item, and their conflict is not resolved (``FileVersion``): `conflicted`
+/// - a placeholder stands for it: `notDownloaded`
 /// - anything else: `current` in a shared directory, `unknown` otherwise. Without a transport there is no proof that
 ///   anything is current.
 public struct DirectoryTransport: Transport {
@@ -74,6 +75,10 @@ public struct DirectoryTransport: Transport {
                         states[item] = ItemState(.conflicted)
                         continue
                     }
+                }
+                if path != container, let placeholder = Placeholder.standing(for: path) {
+                    states[item] = ItemState(.notDownloaded, size: placeholder.size, isDirectory: placeholder.isPackage)
+                    continue
                 }
                 let isHere = kind == .directory && (try? files.kind(of: path)) ?? nil != nil
                 states[item] = ItemState(isHere ? .current : .unknown)

@@ -18,9 +18,9 @@ public import SystemPackage
 /// ```
 ///
 /// A value describes the version at the time of the lookup, except ``isResolved`` and ``hasLocalContents``, which look
-/// again. Only plain files are versions in conflict. A directory or package has only its current version, and the files
-/// in it have their own versions. A copy without its original is an ordinary item. Presenters are told about versions
-/// that appear, disappear, and are resolved.
+/// again. Plain files are versions in conflict, and packages that a cloud carries; a package is merged by its app, and not
+/// replaced by a version. Any other directory has only its current version, and the files in it have their own. A copy
+/// without its original is an ordinary item. Presenters are told about versions that appear, disappear, and are resolved.
 public struct FileVersion: Hashable, Sendable {
     /// The URL of the version's content; read it under coordination, like any file.
     public let url: URL

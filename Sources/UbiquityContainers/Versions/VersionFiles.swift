@@ -13,8 +13,12 @@ struct VersionFiles {
         for copy in copies {
             try attempt(copy, "cannot be removed; check its directory's owner and mode") { () throws(Errno) in
                 // Any other kind of entry with this name is not a version.
-                guard try files.kind(of: copy) == .file else { return }
-                try files.remove(copy)
+                switch try files.kind(of: copy) {
+                case .file: try files.remove(copy)
+                case .directory:
+                    do { try FileManager.default.removeItem(atPath: copy.string) } catch { throw Errno.directoryNotEmpty }
+                case .other, nil: return
+                }
             }
         }
         guard let directory = copies.first?.removingLastComponent() else { return }

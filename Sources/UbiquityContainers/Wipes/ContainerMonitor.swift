@@ -176,9 +176,19 @@ actor ContainerMonitor {
     }
 
     private func vanish(_ path: FilePath) {
-        guard detector.vanished(path) else { return }
+        guard !isEvicted(path), detector.vanished(path) else { return }
         // At once: what comes next may be the rest of the container.
         suspend(removed: 0, of: detector.settled.items)
+    }
+
+    /// Whether an item, or a package around it, has a placeholder, which is here before the item goes.
+    private func isEvicted(_ path: FilePath) -> Bool {
+        var place = path
+        while place != container.path, place.starts(with: container.path) {
+            if Placeholder(at: Placeholder.path(of: place)) != nil { return true }
+            place.removeLastComponent()
+        }
+        return false
     }
 
     /// The meaning of a path for the container.

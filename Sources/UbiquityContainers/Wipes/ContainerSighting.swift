@@ -33,7 +33,8 @@ extension ContainerSighting {
 
     private static func count(_ directory: FilePath, _ files: any FileLayer, without isLeftOut: (String) -> Bool = { _ in false }) -> Int {
         ((try? files.names(in: directory)) ?? []).reduce(0) { count, name in
-            guard !isLeftOut(name), !ForeignNames.matches(name) else { return count }
+            // A document that is elsewhere counts by its placeholder.
+            guard !isLeftOut(name), Placeholder.isName(name) || !ForeignNames.matches(name) else { return count }
             let path = directory.appending(name)
             return switch try? files.kind(of: path) {
             case .directory: count + self.count(path, files)

@@ -1,7 +1,9 @@
+import ConfiguredTransports
 import Foundation
 import Rainbow
 import StoreInspection
 import SystemPackage
+import ToolSupport
 import UbiquityContainers
 import UbiquityStores
 
@@ -72,6 +74,10 @@ struct LiveView {
                         return
                     case .open(let log)?: group.addTask { inbox.yield(.view(.opened(await Self.read(log: log)))) }
                     case .refresh?: for watch in watches { watch.refresh() }
+                    case .evict(let path, let index)?:
+                        group.addTask { await move(path, watches[index], "Evict", inbox) { try await $0.evict($1) } }
+                    case .fetch(let path, let index)?:
+                        group.addTask { await move(path, watches[index], "Fetch", inbox) { try await $0.startDownloading($1) } }
                     case nil: break
                     }
                 }
@@ -87,6 +93,19 @@ struct LiveView {
                     }
                 }
             }
+        }
+    }
+
+    /// Evicts or fetches an item; why that is refused is shown.
+    private func move(
+        _ path: String, _ watch: ContainerWatch, _ title: String, _ inbox: AsyncStream<Message>.Continuation,
+        _ body: (any Transport, FilePath) async throws -> Void
+    ) async {
+        do {
+            try await body(try configuredTransport(for: watch.path, home: home), FilePath(path))
+            watch.refresh()
+        } catch {
+            inbox.yield(.view(.opened(Detail(title: title, lines: [Detail.Line("\(error)".printable, .red)]))))
         }
     }
 

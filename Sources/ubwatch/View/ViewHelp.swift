@@ -13,6 +13,7 @@ enum ViewHelp {
         Line(keys: "← →", text: "more columns, such as what each peer has read of each other"),
         Line(keys: "Enter", text: "look inside: a peer, a store, an item, a change, a log"),
         Line(keys: "Esc", text: "back; where nothing is open, no filter"),
+        Line(keys: "e, f", text: "evict the item from this device; fetch it"),
         Line(keys: "/", text: "filter by words, in any column; Enter keeps the filter"),
         Line(keys: "s, S", text: "sort by the next column; the other way round"),
         Line(keys: "p, Space", text: "pause: nothing moves until it is pressed again"),

@@ -32,6 +32,9 @@ struct ViewState: Sendable {
         case open(log: String)
         /// Read everything again.
         case refresh
+        /// Evict an item of the visible container, or fetch it.
+        case evict(String, container: Int)
+        case fetch(String, container: Int)
     }
 
     private(set) var size: Screen.Size
@@ -191,6 +194,7 @@ struct ViewState: Sendable {
         case .character("]"): choose(container: current + 1)
         case .character("["): choose(container: current - 1)
         case .enter: return view.chosen(in: pane)?.target.flatMap { open($0) }
+        case .character("e"), .character("f"): return view.chosen(in: pane)?.target.flatMap { move(key, $0) }
         default: return pressAnywhere(key)
         }
         return nil
@@ -212,9 +216,16 @@ struct ViewState: Sendable {
         case .enter:
             let detail = details[top]
             return detail.lines.indices.contains(detail.place) ? detail.lines[detail.place].target.flatMap { open($0) } : nil
+        case .character("e"), .character("f"): return details[top].target.flatMap { move(key, $0) }
         default: return pressAnywhere(key)
         }
         return nil
+    }
+
+    /// The action of a key that evicts or fetches; only items have one.
+    private func move(_ key: Key, _ target: Target) -> Action? {
+        guard case .item(let path) = target else { return nil }
+        return key == .character("e") ? .evict(path, container: current) : .fetch(path, container: current)
     }
 
     /// The distance of a page; slightly less than a screen, so that some context stays visible.

@@ -67,6 +67,14 @@ struct AgentDevice {
 
     func open() async throws -> UbiquitousStore { try await device.openStore(contentName: "Notes", schema: Self.schema) }
 
+    /// Opens a store of a device that tools have set up.
+    static func openStore(_ home: DeviceHome, in directory: FilePath) async throws -> UbiquitousStore {
+        try FileManager.default.createDirectory(atPath: directory.string, withIntermediateDirectories: true)
+        let container = try await UbiquityContainer("org.example.simulated", home: home)
+        return try await UbiquitousStore.open(
+            at: directory.appending("Notes.sqlite"), options: .init(contentName: "Notes"), in: container, schema: schema)
+    }
+
     /// Starts the agent, and waits until it answers.
     func start(_ environment: [String: String] = [:]) async throws -> RunningTool {
         let agent = try await RunningTool("ubtransfer", ["--home", device.home.path.string], environment: environment)
@@ -79,6 +87,13 @@ struct AgentDevice {
     func transfer() async throws -> TransferStatus {
         guard case .status(let status) = try await client.ask(.now) else { throw TransferClient.NoAgent() }
         return status
+    }
+
+    /// What `ubcontrol doctor` says of the cloud, a line each.
+    var diagnosis: [String] {
+        get async throws {
+            try await Tool.run("ubcontrol", ["doctor", "--home", device.home.path.string]).output.split(separator: "\n").map(String.init)
+        }
     }
 }
 

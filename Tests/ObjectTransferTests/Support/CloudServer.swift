@@ -30,10 +30,30 @@ struct CloudServer {
     }
     static var rclone: FilePath { checkout.appending(".build/tools/rclone-1.75.2/rclone") }
 
+    /// Whether Ceph's gateway is installed, which only `Tools/setup --tests` installs.
+    static let hasCeph = ["radosgw", "ceph-mon", "ceph-osd"].allSatisfy { FileManager.default.isExecutableFile(atPath: "/usr/bin/\($0)") }
+
+    /// Whether its clock can be set, by the library faketime.
+    static let hasCephWithClock =
+        hasCeph
+        && ((try? FileManager.default.contentsOfDirectory(atPath: "/usr/lib")) ?? []).contains {
+            FileManager.default.fileExists(atPath: "/usr/lib/\($0)/faketime/libfaketimeMT.so.1")
+        }
+
     /// Starts a server, or starts one again that has been stopped.
-    init(_ kind: String, in directory: FilePath) async throws {
+    ///
+    /// - Parameters:
+    ///   - kind: what rclone serves, or `rgw` for Ceph's gateway.
+    ///   - directory: where everything of it lies.
+    ///   - clock: how far the clock of Ceph's gateway is ahead, in seconds.
+    /// - Throws: `Missing`, with what the server has said.
+    init(_ kind: String, in directory: FilePath, clock: Int = 0) async throws {
         guard FileManager.default.isExecutableFile(atPath: Self.rclone.string) else { throw Missing() }
-        let running = try await RunningTool(Self.checkout.appending("Tools/services/cloud").string, [kind, directory.string])
+        let services = Self.checkout.appending("Tools/services")
+        let running =
+            kind == "rgw"
+            ? try await RunningTool(services.appending("ceph-rgw").string, [directory.string, "--clock", "\(clock)"])
+            : try await RunningTool(services.appending("cloud").string, [kind, directory.string])
         let line = try await within("the \(kind) server listens") {
             for await line in running.lines { return line }
             return ""
@@ -47,6 +67,21 @@ struct CloudServer {
 
     private struct Missing: Error, CustomStringConvertible {
         var description = "rclone is missing in the checkout; run Tools/setup"
+    }
+
+    /// Limits the objects of Ceph's bucket; nil for no limit.
+    func setQuota(objects: Int?) async throws {
+        let text = try String(contentsOfFile: config.string, encoding: .utf8)
+        let user = text.split(separator: "\n").first { $0.hasPrefix("access_key_id") }!.split(separator: " ").last!
+        let client = ["-c", directory.appending("ceph.conf").string, "-n", "client.rgw"]
+        let quota = ["--quota-scope=bucket", "--uid", String(user)]
+        if let objects { try await run(client + ["quota", "set"] + quota + ["--max-objects", "\(objects)"]) }
+        try await run(client + ["quota", objects == nil ? "disable" : "enable"] + quota)
+    }
+
+    private func run(_ arguments: [String]) async throws {
+        let outcome = try await Tool.run("/usr/bin/radosgw-admin", arguments)
+        guard outcome.status == 0 else { throw Missing(description: "radosgw-admin: \(outcome.errors)") }
     }
 
     func stop() async throws { _ = try await running.stop() }

@@ -1,3 +1,4 @@
+import FileCoordination
 import Foundation
 import ObjectTransfer
 import SystemPackage
@@ -46,11 +47,38 @@ struct TransferDeviceStand {
     /// Starts an agent's runner, with what the index has.
     func runner(
         _ store: (any ObjectStore)? = nil, limit: MassDeletionLimit = MassDeletionLimit(), options: TransferOptions = TransferOptions(),
-        now: @escaping @Sendable () -> Date = { Date() }
+        downloads: DownloadRules = DownloadRules(), now: @escaping @Sendable () -> Date = { Date() }
     ) throws -> TransferRunner {
         try TransferRunner(
-            account: account, store: store ?? self.store, disk: ContainersDisk(root: root, account: account), memory: TransferIndex(index),
-            situation: TransferSituation(peers: [peer], limit: limit), options: options, now: now)
+            account: account, store: store ?? self.store, disk: ContainersDisk(root: root, account: account), documents: documents,
+            memory: TransferIndex(index), situation: TransferSituation(peers: [peer], limit: limit, downloads: downloads), options: options, now: now)
+    }
+
+    var documents: DocumentDisk { DocumentDisk(root: root, account: account, packages: FilePackages()) }
+
+    /// The path of a document in `Documents`.
+    func document(_ name: String) -> DocumentPath { DocumentPath("org.example.notes/Documents/\(name)")! }
+
+    func file(_ document: DocumentPath) -> FilePath { documents.file(at: document) }
+
+    func placeholder(_ document: DocumentPath) -> Placeholder? { Placeholder(at: Placeholder.path(of: file(document))) }
+
+    /// Writes a document as an app does, and the peer's mark.
+    func write(_ bytes: Data, to document: DocumentPath) throws {
+        if text(mark) == nil { try write("mark", to: mark) }
+        let file = file(document)
+        try FileManager.default.createDirectory(atPath: file.removingLastComponent().string, withIntermediateDirectories: true)
+        try bytes.write(to: URL(filePath: file.string), options: .atomic)
+    }
+
+    func write(_ text: String, to document: DocumentPath) throws { try write(Data(text.utf8), to: document) }
+
+    func bytes(_ document: DocumentPath) -> Data? { FileManager.default.contents(atPath: file(document).string) }
+    func text(_ document: DocumentPath) -> String? { bytes(document).map { String(decoding: $0, as: UTF8.self) } }
+
+    /// The names in a document's directory, without placeholders.
+    func names(beside document: DocumentPath) throws -> [String] {
+        try FileManager.default.contentsOfDirectory(atPath: file(document).removingLastComponent().string).filter { !Placeholder.isName($0) }.sorted()
     }
 
     /// The path of a file of this device's peer.

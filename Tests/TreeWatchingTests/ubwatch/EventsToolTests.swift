@@ -189,7 +189,7 @@ struct EventsToolTests {
         defer { stage.remove() }
         let tool = try await RunningTool("ubwatch", ["events", "--source", "inotifytools", stage.root.string])
         for await line in tool.lines where line.contains(" ready ") {
-            #expect(try Self.helper(of: tool.identifier) > 0)
+            #expect(ProcessFacts(tool.identifier).children.count == 1)
             tool.signal(SIGKILL)
         }
         // The helper has inherited standard error, so this returns when both have ended.
@@ -203,7 +203,7 @@ struct EventsToolTests {
         let tool = try await RunningTool("ubwatch", ["events", "--source", "inotifytools", stage.root.string])
         var last = ""
         for await line in tool.lines {
-            if line.contains(" ready ") { kill(try Self.helper(of: tool.identifier), SIGKILL) }
+            if line.contains(" ready ") { kill(try #require(ProcessFacts(tool.identifier).children.first), SIGKILL) }
             last = line
         }
         #expect(last.hasSuffix("(unwatchable)"))
@@ -218,12 +218,5 @@ struct EventsToolTests {
 
     private func unprivileged(_ arguments: [String]) async throws -> Tool.Outcome {
         try await Tool.run("/usr/bin/setpriv", Self.nobody + [Tool.path("ubwatch").string] + arguments)
-    }
-
-    /// The only child of a process.
-    private static func helper(of process: Int32) throws -> Int32 {
-        let threads = try FileManager.default.contentsOfDirectory(atPath: "/proc/\(process)/task")
-        let children = threads.compactMap { try? String(contentsOfFile: "/proc/\(process)/task/\($0)/children", encoding: .utf8) }.joined()
-        return try #require(Int32(children.trimmingCharacters(in: .whitespaces)))
     }
 }

@@ -1,3 +1,4 @@
+import FileCoordination
 import Foundation
 import ObjectTransfer
 import RcloneTransfer
@@ -72,13 +73,16 @@ struct CloudScene {
     }
 
     /// A runner over the files of a device.
-    func runner(_ root: FilePath, _ cloud: CloudConfiguration) async throws -> (TransferRunner, RcloneStore) {
+    func runner(
+        _ root: FilePath, _ cloud: CloudConfiguration, carriesDocuments: Bool = false
+    ) async throws -> (TransferRunner, RcloneStore) {
         let program = try RcloneProgram(FilePath(cloud.rclone!), configuration: FilePath(cloud.rcloneConfig!))
         let store = try await RcloneStore(cloud.remote, directory: account.description, program: program)
         // Its program is started and the remote is begun before anything is measured.
         _ = try await store.list("news")
         let runner = try TransferRunner(
             account: account, store: store, disk: ContainersDisk(root: root, account: account),
+            documents: carriesDocuments ? DocumentDisk(root: root, account: account, packages: FilePackages()) : nil,
             memory: TransferIndex(root.appending("index.sqlite")), situation: TransferSituation(peers: []))
         return (runner, store)
     }

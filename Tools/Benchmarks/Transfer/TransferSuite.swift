@@ -16,6 +16,7 @@ enum TransferSuite: Suite {
             if report.wants("visible_ms") || report.wants("upload_start_ms") { try await saves(report, kind) }
         }
         if report.wants("requests_per_file"), report.wants(variant: "s3") { try await requests(report, min(report.size ?? 10_000, 10_000)) }
+        try await DocumentFigures.run(report)
         if report.wants("idle_cpu_percent") || report.wants("agent_rss") { try await idle(report) }
     }
 
@@ -120,38 +121,17 @@ enum TransferSuite: Suite {
             let agent = try await start(home)
             // The first half minute asks often.
             try await Task.sleep(for: .seconds(40))
-            let processes = [agent.identifier] + children(of: agent.identifier)
+            let processes = ([agent.identifier] + ProcessFacts(agent.identifier).children).map(ProcessFacts.init)
             let seconds = report.size.map(Double.init) ?? 120
-            let before = processes.map(cpu)
+            let before = processes.map(\.processorTime)
             try await Task.sleep(for: .seconds(seconds))
-            let used = zip(processes, before).map { cpu($0) - $1 }
+            let used = zip(processes, before).map { $0.processorTime - $1 }
             report.line("idle_cpu_percent", variant: "agent and rclone", unit: "% of a core", ours: used.reduce(0, +) / seconds * 100)
-            report.line("agent_rss", variant: "agent", unit: "MB", ours: memory(processes[0]))
-            if processes.count > 1 { report.line("agent_rss", variant: "rclone", unit: "MB", ours: memory(processes[1]), main: false) }
+            report.line("agent_rss", variant: "agent", unit: "MB", ours: Double(processes[0].residentMemory) / 1e6)
+            if processes.count > 1 {
+                report.line("agent_rss", variant: "rclone", unit: "MB", ours: Double(processes[1].residentMemory) / 1e6, main: false)
+            }
             _ = try await agent.stop()
         }
-    }
-
-    private static func children(of process: Int32) -> [Int32] {
-        let tasks = (try? FileManager.default.contentsOfDirectory(atPath: "/proc/\(process)/task")) ?? []
-        return tasks.flatMap { task in
-            ((try? String(contentsOfFile: "/proc/\(process)/task/\(task)/children", encoding: .utf8)) ?? "").split(separator: " ").compactMap {
-                Int32($0)
-            }
-        }
-    }
-
-    /// The seconds of processor time of a process.
-    private static func cpu(_ process: Int32) -> Double {
-        guard let text = try? String(contentsOfFile: "/proc/\(process)/stat", encoding: .utf8), let end = text.lastIndex(of: ")") else { return 0 }
-        // utime and stime of proc(5), in hundredths.
-        let fields = text[text.index(after: end)...].split(separator: " ")
-        return ((Double(fields[11]) ?? 0) + (Double(fields[12]) ?? 0)) / 100
-    }
-
-    /// The memory of a process in MB.
-    private static func memory(_ process: Int32) -> Double {
-        guard let text = try? String(contentsOfFile: "/proc/\(process)/statm", encoding: .utf8) else { return 0 }
-        return (Double(text.split(separator: " ")[1]) ?? 0) * 4096 / 1_000_000
     }
 }

@@ -60,6 +60,7 @@ package enum FuzzDecoder: String, CaseIterable, Sendable {
             precondition(
                 path.description == text && !text.hasPrefix("/") && !text.split(separator: "/").contains(".."), "a path that leads elsewhere")
         }
+        if let placeholder = Placeholder(decoding: bytes, named: ".Letter.txt.ubiquity.nosync") { precondition(placeholder.name == "Letter.txt") }
         let name = Bulletin.name(transferDevice, 1, bytes)
         guard let bulletin = try? Bulletin(decoding: bytes, named: name, of: transferAccount) else { return }
         let again = bulletin.encoded
@@ -67,8 +68,13 @@ package enum FuzzDecoder: String, CaseIterable, Sendable {
             (try? Bulletin(decoding: again, named: Bulletin.name(transferDevice, 1, again), of: transferAccount)) == bulletin,
             "a bulletin is not read as it was written")
         var book = TransferBook(account: transferAccount, device: TransferDevice("00000000-0000-4000-8000-000000000002")!)
-        book.take(bulletin, name)
+        book.take(bulletin, name, now: Date())
         _ = book.plan(TransferSituation(peers: [peer]))
+        for (path, record) in book.documents.records {
+            precondition(!path.description.hasPrefix("/") && !path.description.split(separator: "/").contains(".."), "a path that leads elsewhere")
+            for content in record.versions.compactMap(\.content) { precondition(content.chunks.allSatisfy { $0.size > 0 }) }
+            _ = book.documents.steps(path, of: transferDevice, DownloadRules())
+        }
     }
 
     static let peer = PeerIdentifier("alice~0785bf93-b82f-4b53-9fa1-b45b2ee096c3")!

@@ -27,6 +27,8 @@ struct ExchangeReasonTests {
             let (writer, reader) = (stores[0], stores[1])
             try await settle(writer, reader)
             func exchanges(_ device: Int) -> Int { lines[device].all.count { $0.contains("exchanged in epoch") } }
+            // On a slow machine the times come at which a store looks at receipts, each with one receipt that set it.
+            func times(_ device: Int) -> Int { lines[device].all.count { $0.contains("a set time is a reason to exchange") } }
             var notices = reader.notices.makeAsyncIterator()
             func save(_ key: String) async throws {
                 try await writer.insert(key)
@@ -42,8 +44,8 @@ struct ExchangeReasonTests {
             for number in 0..<saves { try await save("k\(number)") }
             let (written, read) = (exchanges(0) - before.0, exchanges(1) - before.1)
             // Saves that come during an exchange share the next one.
-            #expect(written > 0 && written <= saves * 3 / 2, "\(written) exchanges of the writer")
-            #expect(read > 0 && read <= saves * 3 / 2, "\(read) exchanges of the reader")
+            #expect(written > 0 && written <= saves * 3 / 2 + 2 * times(0), "\(written) exchanges of the writer, \(times(0)) at set times")
+            #expect(read > 0 && read <= saves * 3 / 2 + 2 * times(1), "\(read) exchanges of the reader, \(times(1)) at set times")
             for store in stores { try await store.close() }
         }
     }

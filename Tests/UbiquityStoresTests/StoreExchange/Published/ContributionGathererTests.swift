@@ -92,16 +92,20 @@ struct ContributionGathererTests {
             for name in policies {
                 var bytes = try Data(contentsOf: URL(filePath: world.place.authority.appending(name).string))
                 bytes[bytes.count / 2] ^= 1
-                try bytes.write(to: URL(filePath: authority.appending(name.replacing("1.", with: "9.")).string))
+                try bytes.write(to: URL(filePath: authority.appending("9.\(name.dropFirst("1.".count))").string))
             }
             let own = files(eve, ".ublog").filter { $0.string.contains(eve.name) }.sorted { $0.string < $1.string }
             var altered = try Data(contentsOf: URL(filePath: own[1].string))
             altered[altered.count - 1] ^= 1
             try altered.write(to: URL(filePath: own[1].string))
+            // What cannot be read as a file holds up nothing either.
+            let folder = own[0].removingLastComponent().appending(LogFileName(sequence: 9, hash: ContentHash(of: [])).description)
+            try FileManager.default.createDirectory(atPath: folder.string, withIntermediateDirectories: true)
 
             let first = try gather(world, from: [eve], owner)
             #expect(first.statements == 1 && first.logs == 1, "\(first)")
-            #expect(first.refused.count == files(ann, ".ublog").count + 2, "\(first.refused)")
+            #expect(first.refused.count == files(ann, ".ublog").count + 3, "\(first.refused)")
+            #expect(first.refused.contains { $0.file == folder && $0.reason.hasPrefix("it cannot be read") }, "\(first.refused)")
             let second = try gather(world, from: [eve, ann], owner)
             #expect(second.logs == 2, "\(second)")
             try await owner.settled()

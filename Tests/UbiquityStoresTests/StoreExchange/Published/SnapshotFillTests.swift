@@ -73,7 +73,7 @@ struct SnapshotFillTests {
         }
     }
 
-    @Test("P-34: a first read takes in a part of a table with one statement, and not each record with its own; vetoes and limits hold")
+    @Test("P-34: a first read takes in a part of a table with one statement, and not each record with its own; blocks hold")
     func whole() async throws {
         try await PublicWorld.with { world in
             let (ann, bob) = (try world.player("ann"), try world.player("bob"))
@@ -99,6 +99,62 @@ struct SnapshotFillTests {
             #expect(parts == 32 && fills.count == parts)
             let single = meter.runs.filter { $0.sql.contains("INTO \"score\"") && $0.sql.contains("VALUES") }
             #expect(single.isEmpty, "\(single.count) records were joined by themselves")
+            for store in [first, second, owner, reader] { try await store.close() }
+        }
+    }
+
+    @Test("P-34: a first read hides what is beyond an account's limit, and counts what comes later against the limit", arguments: [false, true])
+    func limited(inParts: Bool) async throws {
+        try await PublicWorld.with { world in
+            let (ann, bob) = (try world.player("ann"), try world.player("bob"))
+            let (first, second, owner) = (try await ann.open(), try await bob.open(), try await world.owner.open())
+            try await settle(first, second, owner)
+            _ = try await owner.runner.signPolicy { $0.limits.records = 3 }
+            try await settle(first, second, owner)
+            let reader = try await world.placeReader("reader").open()
+            func agree(_ expected: [String]) async throws {
+                try await settle(first, second, owner)
+                world.owner.clock.advance(by: 1)
+                _ = try await owner.publishPlace(to: world.published, Self.publishing(inParts: inParts))
+                try await reader.settled()
+                for store in [owner, reader] { #expect(try await store.game == expected.sorted()) }
+                #expect(try await Self.registers(reader) == Self.registers(owner))
+            }
+            for id in ["a", "b", "c", "d", "e"] { try await first.execute("INSERT INTO score VALUES ('\(ann.name)', '\(id)', 1)") }
+            for id in ["b", "d"] { try await second.execute("INSERT INTO score VALUES ('\(bob.name)', '\(id)', 2)") }
+            let (three, two) = (["a", "b", "c"].map { score(ann, $0, 1) }, ["b", "d"].map { score(bob, $0, 2) })
+            try await agree(three + two)
+            for id in ["c", "e"] { try await second.execute("INSERT INTO score VALUES ('\(bob.name)', '\(id)', 2)") }
+            try await agree(three + two + [score(bob, "c", 2)])
+            try await first.execute("DELETE FROM score WHERE player = '\(ann.name)' AND id IN ('a', 'b')")
+            try await agree(["c", "d", "e"].map { score(ann, $0, 1) } + two + [score(bob, "c", 2)])
+            for store in [first, second, owner, reader] { try await store.close() }
+        }
+    }
+
+    @Test("P-34: a snapshot from before a lower limit and a block is taken in as both decide by then", arguments: [false, true])
+    func decidedLater(inParts: Bool) async throws {
+        try await PublicWorld.with { world in
+            let (ann, bob) = (try world.player("ann"), try world.player("bob"))
+            let (first, second, owner) = (try await ann.open(), try await bob.open(), try await world.owner.open())
+            try await settle(first, second, owner)
+            for (device, store) in [(ann, first), (bob, second)] {
+                for id in ["a", "b", "c", "d"] { try await store.execute("INSERT INTO score VALUES ('\(device.name)', '\(id)', 1)") }
+            }
+            try await settle(first, second, owner)
+            _ = try await owner.publishPlace(to: world.published, Self.publishing(inParts: inParts))
+            _ = try await owner.runner.signPolicy { $0.limits.records = 3 }
+            try await settle(first, second, owner)
+            try await owner.write { db in try Moderation(db).block(bob.account!, reason: "spam") }
+            try await settle(owner)
+            // With new snapshots due, a reader knows both decisions before it fills the scores.
+            world.owner.clock.advance(by: 2 * 86400)
+            let edition = try await owner.publishPlace(to: world.published, Self.publishing(inParts: inParts))
+            #expect(edition.head.snapshot == edition.number && edition.number > 1)
+            let reader = try await world.placeReader("reader").open()
+            try await reader.settled()
+            for store in [owner, reader] { #expect(try await store.game == ["a", "b", "c"].map { score(ann, $0, 1) }) }
+            #expect(try await Self.registers(reader) == Self.registers(owner))
             for store in [first, second, owner, reader] { try await store.close() }
         }
     }

@@ -1,5 +1,3 @@
-package import UbiquityContainers
-
 /// The state of a file in an answer.
 package struct TransferItemState: Sendable, Hashable, Codable {
     package var status: String
