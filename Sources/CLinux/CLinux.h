@@ -104,6 +104,12 @@ static inline int clinux_lease(int fd, int writing) {
 /// Whether a lease still stands, so that nobody has tried since to open the file in a way that it excludes.
 static inline int clinux_has_lease(int fd, int writing) { return fcntl(fd, 1025 /* F_GETLEASE */) == (writing ? F_WRLCK : F_RDLCK); }
 
+/// F_SETFL of fcntl(2): reading from here on does not count as an access to the file, where its owner does it; for others nothing changes.
+static inline void clinux_keep_access_time(int fd) {
+    int flags = fcntl(fd, F_GETFL);
+    if (flags >= 0) fcntl(fd, F_SETFL, flags | 01000000 /* O_NOATIME */);
+}
+
 /// lgetxattr(2): the length of an attribute of a file, no link followed; -1 with errno.
 static inline long clinux_get_attribute(const char *path, const char *name, void *value, size_t size) {
     return lgetxattr(path, name, value, size);

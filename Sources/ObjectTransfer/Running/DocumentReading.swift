@@ -123,7 +123,7 @@ struct DocumentReader {
     ///
     /// - Throws: ``Fault`` if the bytes there are other ones by now; `Errno`.
     func copy(_ piece: DocumentContent.Chunk, at offset: Int64, of file: FilePath, to target: FilePath) throws {
-        let input = try FileDescriptor.open(file, .readOnly, options: [.noFollow, .closeOnExec, .nonBlocking])
+        let input = try open(file)
         defer { try? input.close() }
         var bytes = [UInt8](repeating: 0, count: Int(piece.size))
         try bytes.withUnsafeMutableBytes { buffer in
@@ -138,9 +138,16 @@ struct DocumentReader {
         try LinuxFileLayer().writeNew(target, bytes, syncing: false)
     }
 
+    /// Opens a file whose reading does not count as a use: what was not used for the longest time is evicted first.
+    private func open(_ file: FilePath) throws -> FileDescriptor {
+        let descriptor = try FileDescriptor.open(file, .readOnly, options: [.noFollow, .closeOnExec, .nonBlocking])
+        clinux_keep_access_time(descriptor.rawValue)
+        return descriptor
+    }
+
     /// The hash of a file, and those of its pieces.
     private func cut(_ file: FilePath) throws -> (FileDigest, [DocumentContent.Chunk]) {
-        let descriptor = try FileDescriptor.open(file, .readOnly, options: [.noFollow, .closeOnExec, .nonBlocking])
+        let descriptor = try open(file)
         defer { try? descriptor.close() }
         let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 1 << 20, alignment: 64)
         defer { buffer.deallocate() }

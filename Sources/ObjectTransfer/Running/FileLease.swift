@@ -71,5 +71,6 @@ private struct FileLease: Sendable {
             errno = error
             return nil
         }
+        clinux_keep_access_time(descriptor)
     }
 }

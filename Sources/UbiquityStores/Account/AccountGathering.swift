@@ -116,6 +116,10 @@ final class AccountGathering {
                 return try await base.run { [weak keeper, weak base] in
                     if let base { try? await keeper?.checkGathered(account, base) }
                 }
+            } catch is CancellationError {
+                // Another caller has read the content in the meantime, or another account has signed in: no obstacle.
+                guard !Task.isCancelled else { return }
+                await keeper.identify()
             } catch {
                 keeper.logger.warning("\(account): \(keeper.name): \(error)")
                 keeper.failure = error
