@@ -34,7 +34,10 @@ public struct FileCoordinationError: Error, CustomStringConvertible, Sendable {
     public let message: String
     /// The item that the error concerns.
     public let path: FilePath?
-    /// The underlying error: a presenter's own, or an `Errno`.
+    /// The underlying error: an `Errno`, or a presenter's own error.
+    ///
+    /// If the presenter is in another process, that is an `NSError` with the domain, the code and the words of the presenter's error; in
+    /// Cocoa's domain it is a `CocoaError`.
     public let cause: (any Error)?
     /// The steps that the access waited for; for a deadlock, the cycle, beginning with the access that failed.
     public let waits: [WaitStep]
@@ -49,7 +52,8 @@ public struct FileCoordinationError: Error, CustomStringConvertible, Sendable {
 
     /// The message, followed by the cause.
     public var description: String {
-        guard let cause else { return message }
+        // A refusal has the presenter's words in its message.
+        guard let cause, code != .presenterRefused else { return message }
         return "\(message) (\(cause))"
     }
 }
@@ -73,4 +77,13 @@ extension FileCoordinationError: CustomNSError {
 
     /// The message as `NSLocalizedDescriptionKey`.
     public var errorUserInfo: [String: Any] { [NSLocalizedDescriptionKey: description] }
+}
+
+extension PresenterRefusal {
+    /// The presenter's error, made again in this process.
+    var error: any Error {
+        let words = [NSLocalizedDescriptionKey: reason]
+        guard domain == NSCocoaErrorDomain else { return NSError(domain: domain, code: code, userInfo: words) }
+        return CocoaError(CocoaError.Code(rawValue: code), userInfo: words)
+    }
 }

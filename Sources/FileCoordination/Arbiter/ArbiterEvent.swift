@@ -46,7 +46,7 @@ package enum ArbiterEvent: Sendable {
     package enum Answer: Hashable, Sendable {
         case done
         /// The presenter threw an error; its client keeps the error.
-        case refused(String)
+        case refused(PresenterRefusal)
     }
 }
 
@@ -80,7 +80,7 @@ package enum ClaimFailure: Hashable, Sendable {
     /// The deadline passed while the claim waited for these steps.
     case deadline([WaitStep])
     /// A presenter threw an error from `save…` or `accommodate…`.
-    case refused(MessageID, PresenterID, String)
+    case refused(MessageID, PresenterID, PresenterRefusal)
     /// The claim waits for itself through these steps, and is the youngest of them.
     case cycle([WaitStep])
     /// The arbiter's host rejects the request, or cannot be reached.

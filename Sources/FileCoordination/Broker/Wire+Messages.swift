@@ -125,6 +125,17 @@ extension ClaimFailure: Wire {
     }
 }
 
+extension PresenterRefusal: Wire {
+    func write(to writer: inout WireWriter) {
+        writer.put(reason)
+        writer.put(domain)
+        writer.number(UInt64(bitPattern: Int64(code)))
+    }
+    init(from reader: inout WireReader) throws(WireError) {
+        self.init(try reader.get(), domain: try reader.get(), code: Int(Int64(bitPattern: try reader.number())))
+    }
+}
+
 extension ArbiterEvent.Answer: Wire {
     func write(to writer: inout WireWriter) {
         switch self {

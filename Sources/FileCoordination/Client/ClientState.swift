@@ -200,9 +200,10 @@ struct ClientState {
                     + "Use one coordinator for nested accesses, or claim all items at once.",
                 path: path, waits: steps)
         case .rejected(let reason): return FileCoordinationError(.brokerUnavailable, reason, path: path)
-        case .refused(let message, _, let reason):
+        case .refused(let message, _, let refusal):
             return refusals.removeValue(forKey: message)
-                ?? FileCoordinationError(.presenterRefused, "A presenter refused the access to \(items): \(reason)", path: path)
+                ?? FileCoordinationError(
+                    .presenterRefused, "A presenter refused the access to \(items): \(refusal.reason)", path: path, cause: refusal.error)
         }
     }
 

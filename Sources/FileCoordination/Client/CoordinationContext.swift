@@ -8,7 +8,7 @@ final class CoordinationContext: Sendable {
 
     private let outer: CoordinationContext?
     private let surrounding: Surrounding
-    /// The purpose of the accessor; nil within a presenter's method.
+    /// The purpose of the accessor, or that of the presenter whose method runs.
     private let purpose: Purpose?
 
     init(_ surrounding: Surrounding, purpose: Purpose? = nil, outer: CoordinationContext? = current) {
@@ -17,7 +17,7 @@ final class CoordinationContext: Sendable {
         self.outer = outer
     }
 
-    /// The purpose of the innermost accessor around the running code; nil for none.
+    /// The purpose of the innermost accessor or presenter's method around the running code; nil for none.
     var innermostPurpose: Purpose? { purpose ?? outer?.innermostPurpose }
 
     /// All surroundings of the running code, outermost first.

@@ -12,12 +12,6 @@ extension FileCoordinator {
     ///   - accessor: evicts the item.
     /// - Throws: the accessor's error; `FileCoordinationError`; a presenter's own error if it refuses; `CancellationError`.
     package static func evict(_ url: URL, deadline: Deadline?, accessor: () async throws -> Void) async throws {
-        try await FileCoordinator(joining: .current).write(url, options: .forEvicting, deadline: deadline) { _ in try await accessor() }
-    }
-
-    /// Makes a coordinator with the purpose of the innermost surrounding accessor, for which it therefore does not wait.
-    private convenience init(joining context: CoordinationContext?) {
-        self.init(filePresenter: nil, client: .shared)
-        if let purpose = context?.innermostPurpose { join(purpose) }
+        try await FileCoordinator.current.write(url, options: .forEvicting, deadline: deadline) { _ in try await accessor() }
     }
 }

@@ -60,6 +60,14 @@ public final class FileCoordinator: Sendable {
         settings = Mutex(Settings(purpose: presenter.map { .presenter($0) } ?? .coordinator(client.id, number)))
     }
 
+    /// Makes a coordinator that works for the accessor of a purpose, and for its presenter.
+    init(joining purpose: Purpose, client: CoordinationClient) {
+        self.client = client
+        number = client.newCoordinator()
+        if case .presenter(let id) = purpose, id.client == client.id { presenter = id } else { presenter = nil }
+        settings = Mutex(Settings(purpose: purpose))
+    }
+
     // MARK: Purpose
 
     /// The purpose of the coordinator: accesses with one purpose never wait for each other, not even across processes.
@@ -82,9 +90,6 @@ public final class FileCoordinator: Sendable {
     }
 
     var purpose: Purpose { settings.withLock { $0.purpose } }
-
-    /// Takes the purpose of another coordinator, before the first access.
-    func join(_ purpose: Purpose) { settings.withLock { $0.purpose = purpose } }
 
     /// Returns the purpose for a new access.
     ///

@@ -18,7 +18,7 @@ struct PresenterTurn: Sendable {
         var forArbiter: ArbiterEvent.Answer {
             switch self {
             case .done, .relinquished: .done
-            case .refused(let error): .refused("\(error)")
+            case .refused(let error): .refused(PresenterRefusal(error))
             }
         }
     }
@@ -28,7 +28,7 @@ struct PresenterTurn: Sendable {
         let message = FilePresenterMessage(
             processIdentifier: delivery.cause.process, purposeIdentifier: delivery.cause.purpose.description,
             isFromThisProcess: delivery.cause.process == getpid(), presentedItemIsPackage: isPackage)
-        let context = CoordinationContext(.message(delivery.id), outer: nil)
+        let context = CoordinationContext(.message(delivery.id), purpose: .presenter(delivery.presenter), outer: nil)
         return await FilePresenterMessage.$current.withValue(message) {
             await CoordinationContext.$current.withValue(context) { await call() }
         }

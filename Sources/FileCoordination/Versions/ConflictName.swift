@@ -1,4 +1,4 @@
-internal import Foundation
+package import Foundation
 
 /// The parsed name that Syncthing gives to a file that lost a conflict.
 ///
@@ -50,13 +50,43 @@ package struct ConflictName: Hashable, Sendable {
         }
         let day = digits(parts.year, 4) + digits(parts.month, 2) + digits(parts.day, 2)
         let time = digits(parts.hour, 2) + digits(parts.minute, 2) + digits(parts.second, 2)
-        let mark = ".sync-conflict-\(day)-\(time)-\(device)"
-        guard let dot = original.lastIndex(of: ".") else { return original + mark }
-        return original[..<dot] + mark + original[dot...]
+        return insert(".sync-conflict-\(day)-\(time)-\(device)", into: original)
     }
 
     /// The identifier of the version within its item; it stays when the item and the copy move together.
     package var identifier: FileVersionIdentifier { FileVersionIdentifier(rawValue: "sync-conflict-\(stamp)") }
+
+    /// Makes the name again from the identifier of a version and the name of its item; nil if it is no identifier of a copy.
+    package init?(_ identifier: FileVersionIdentifier, of original: String) {
+        let stamps = identifier.rawValue.split(separator: "sync-conflict-", omittingEmptySubsequences: false)
+        guard stamps.count == 2, stamps[0].isEmpty else { return nil }
+        var text = original
+        for stamp in stamps[1].split(separator: ".") { text = Self.insert(".sync-conflict-\(stamp)", into: text) }
+        guard text != original, let name = ConflictName(text), name.original == original, name.identifier == identifier else { return nil }
+        self = name
+    }
+
+    /// The name of the copy.
+    package var copy: String {
+        stamp.split(separator: ".").reduce(original) { Self.insert(".sync-conflict-\($1)", into: $0) }
+    }
+
+    /// The time in the name, which is in the time zone of the device that wrote it, and taken for UTC here.
+    package var date: Date? {
+        let digits = stamp.prefix(15).filter(\.isNumber)
+        guard digits.count == 14 else { return nil }
+        func number(_ from: Int, _ count: Int) -> Int? { Int(digits.dropFirst(from).prefix(count)) }
+        var calendar = Calendar(identifier: .gregorian)
+        calendar.timeZone = TimeZone(secondsFromGMT: 0)!
+        let parts = DateComponents(
+            year: number(0, 4), month: number(4, 2), day: number(6, 2), hour: number(8, 2), minute: number(10, 2), second: number(12, 2))
+        return calendar.date(from: parts)
+    }
+
+    private static func insert(_ mark: String, into name: String) -> String {
+        guard let dot = name.lastIndex(of: ".") else { return name + mark }
+        return name[..<dot] + mark + name[dot...]
+    }
 
     /// Removes one mark from a name.
     private static func strip(_ name: [UInt8]) -> (original: [UInt8], stamp: [UInt8], device: [UInt8]?)? {

@@ -111,15 +111,16 @@ final class IdentityMonitor: Sendable {
     /// - Throws: `ContainerError` where the home cannot be read.
     func read() throws(ContainerError) -> DeviceHome.SignedInAccount? { try look().account }
 
-    /// Looks whether the account is another than was told last, and returns when everybody has been told.
+    /// Looks whether the account is another than was told last, and returns when everybody has been told; on the main thread they are
+    /// told soon.
     ///
     /// - Returns: whether this call has found another.
     /// - Throws: `ContainerError` where the home cannot be read.
     @discardableResult
     func check() throws(ContainerError) -> Bool {
         let isOther = try look().isOther
-        // An observer that asks is called by the queue itself.
-        if DispatchQueue.getSpecific(key: Self.posting) != ObjectIdentifier(self) { poster.sync {} }
+        // An observer that asks is called by the queue itself, and one may wait for the main queue.
+        if !Thread.isMainThread, DispatchQueue.getSpecific(key: Self.posting) != ObjectIdentifier(self) { poster.sync {} }
         return isOther
     }
 

@@ -5,6 +5,8 @@ package import SystemPackage
 package enum ItemPath {
     /// The suffix of a name that is never synchronised, together with everything below it.
     package static let excludedSuffix = ".nosync"
+    /// The directory of versions that apps have kept of the items beside it.
+    package static let keptVersionsName = ".versions\(excludedSuffix)"
 
     /// Returns an item's path in the container.
     ///

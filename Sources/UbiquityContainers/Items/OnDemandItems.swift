@@ -38,7 +38,7 @@ extension UbiquityContainer {
     public func startDownloading(_ url: URL) async throws {
         let item = try itemPath(url)
         guard carriesOnDemand else { return try await DirectoryTransport(self).startDownloading(item) }
-        try await refusable(item, "cannot be fetched") { try await agent.ask(.fetch([nameBelowAccount(item)], waits: false)) }
+        try await fetch(item, waits: false)
     }
 
     /// Fetches a document's newest version, and returns when it is here.
@@ -48,7 +48,16 @@ extension UbiquityContainer {
     public func download(_ url: URL) async throws {
         let item = try itemPath(url)
         guard carriesOnDemand else { return try await DirectoryTransport(self).startDownloading(item) }
-        try await refusable(item, "cannot be fetched") { try await agent.ask(.fetch([nameBelowAccount(item)], waits: true)) }
+        try await fetch(item, waits: true)
+    }
+
+    private func fetch(_ item: FilePath, waits: Bool) async throws {
+        do {
+            try await refusable(item, "cannot be fetched") { try await agent.ask(.fetch([nameBelowAccount(item)], waits: waits)) }
+        } catch let error as ContainerError where (error.cause as? ItemAgent.Refusal)?.isWithoutAgent == true {
+            // An item that is here needs no agent.
+            guard Placeholder.standing(for: item) == nil, ((try? FileFacts(of: item)) ?? nil) != nil else { throw error }
+        }
     }
 
     /// Removes a document's bytes from this device; Cocoa's `evictUbiquitousItem(at:)`.

@@ -27,11 +27,11 @@ extension UbiquityContainer {
                 "\(url.path) cannot be moved to \(destinationURL.path): \(isUbiquitous ? "the destination must be below \(path), and the item outside it" : "the item must be below \(path), and the destination outside it").",
                 path: FilePath(destinationURL.path))
         }
-        let coordinator = FileCoordinator()
+        let coordinator = FileCoordinator.current
         try await coordinator.write(
             url, options: .forMoving, writing: destinationURL, writingOptions: .forReplacing, deadline: deadline
         ) { source, target in
-            try await move(FilePath(source.path), to: FilePath(target.path))
+            try await ItemMove(files).move(FilePath(source.path), to: FilePath(target.path))
             coordinator.item(at: source, didMoveTo: target)
         }
     }
@@ -53,56 +53,5 @@ extension UbiquityContainer {
         guard url.isFileURL else { return false }
         let item = FilePath(url.path).lexicallyNormalized()
         return item.starts(with: path) && item != path
-    }
-
-    private func move(_ source: FilePath, to target: FilePath) async throws {
-        do {
-            if try !rename(source, to: target) { try await copy(source, to: target) }
-        } catch let error as Errno where error == .fileExists {
-            throw CocoaError(
-                .fileWriteFileExists,
-                userInfo: [
-                    NSFilePathErrorKey: target.string, NSLocalizedDescriptionKey: "There is an item at \(target) already; choose another name.",
-                ])
-        } catch {
-            throw ContainerError(
-                .fileSystem, "\(source) cannot be moved to \(target); check that its directory exists and is writable.", path: target, cause: error
-            )
-        }
-    }
-
-    /// Renames the item; false if the places are on two file systems.
-    private func rename(_ source: FilePath, to target: FilePath) throws(Errno) -> Bool {
-        do {
-            try files.renameNew(source, to: target)
-            return true
-        } catch .improperLink {
-            return false
-        }
-    }
-
-    /// Moves the item between two file systems.
-    private func copy(_ source: FilePath, to target: FilePath) async throws {
-        let draft = target.removingLastComponent().appending(".\(target.lastComponent!.string).\(UUID().uuidString).nosync")
-        try await blocking { [files] in
-            do {
-                try FileManager.default.copyItem(atPath: source.string, toPath: draft.string)
-                if try files.kind(of: draft) == .file {
-                    try files.syncFile(draft)
-                } else {
-                    for name in FileManager.default.enumerator(atPath: draft.string)?.compactMap({ $0 as? String }) ?? [] {
-                        let entry = draft.pushing(FilePath(name))
-                        if try files.kind(of: entry) == .file { try files.syncFile(entry) }
-                        if try files.kind(of: entry) == .directory { try files.syncDirectory(entry) }
-                    }
-                }
-                try files.renameNew(draft, to: target)
-                try files.syncDirectory(target.removingLastComponent())
-            } catch {
-                try? FileManager.default.removeItem(atPath: draft.string)
-                throw error
-            }
-            try FileManager.default.removeItem(atPath: source.string)
-        }
     }
 }

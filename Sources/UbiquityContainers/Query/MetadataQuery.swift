@@ -23,12 +23,18 @@ public import SystemPackage
 /// the batching interval. When the account changes, or a container's directory disappears, its items leave the results
 /// at once, even while updates are disabled; they return with it.
 public final class MetadataQuery: Sendable {
-    /// The part of a container to search; Cocoa's search scopes.
-    public enum Scope: Sendable, Hashable {
+    /// The parts of a container to search; Cocoa's search scopes.
+    public struct Scope: OptionSet, Sendable, Hashable {
+        /// The bits.
+        public let rawValue: UInt8
+
+        /// Makes a set from its bits.
+        public init(rawValue: UInt8) { self.rawValue = rawValue }
+
         /// Everything in `Documents`.
-        case documents
+        public static let documents = Scope(rawValue: 1 << 0)
         /// Everything outside `Documents`.
-        case data
+        public static let data = Scope(rawValue: 1 << 1)
     }
 
     /// Returns whether an item matches; it must return equal results for equal items, be quick, and not use the query.
@@ -43,7 +49,7 @@ public final class MetadataQuery: Sendable {
     ///
     /// - Parameters:
     ///   - containers: the containers to search.
-    ///   - scope: the part of them to search.
+    ///   - scope: the parts of them to search.
     ///   - includesHidden: whether to include names that begin with a dot.
     ///   - batchingInterval: the time during which changes are collected into one update.
     ///   - transport: returns what carries a container, such as ``DirectoryTransport``: it tells where items are, and

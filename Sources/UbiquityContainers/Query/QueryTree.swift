@@ -269,7 +269,7 @@ struct QueryTree: Sendable {
         if names.contains(where: { Self.isExcluded($0) || (!includesHidden && $0.hasPrefix(".")) }) { return .outside }
         if first == UbiquityContainer.storesName || first == UbiquityContainer.markDirectoryName { return .outside }
         let isDocument = first == "Documents"
-        guard isDocument == (scope == .documents) else { return .outside }
+        guard scope.contains(isDocument ? .documents : .data) else { return .outside }
         if isDocument, names.count == 1 { return .above }
         if isInPlainDirectory { return .item }
         // Neither the container nor its documents directory is a package, whatever its name is.

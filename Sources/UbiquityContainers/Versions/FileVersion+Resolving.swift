@@ -46,7 +46,7 @@ extension FileVersion {
                 .fileSystem, "The conflict of \(path) cannot be marked as resolved; check that the file exists and is writable.", path: path,
                 cause: error)
         }
-        FileCoordinator().item(at: itemURL, didResolve: persistentIdentifier)
+        FileCoordinator.current.item(at: itemURL, didResolve: persistentIdentifier)
     }
 
     // MARK: Removing
@@ -56,15 +56,14 @@ extension FileVersion {
     /// A missing version is no error. A crash leaves the version complete or removed.
     ///
     /// - Parameters:
-    ///   - coordinator: inside an accessor, the accessor's coordinator, so that the removal does not wait for it; by
-    ///     default a new one.
+    ///   - coordinator: coordinates the removal; by default one that does not wait for the accessor that is running.
     ///   - deadline: the limit of the wait for other accesses; nil waits without limit.
     /// - Throws: `ContainerError`: `notAllowed` for the current version, `fileSystem`; `FileCoordinationError`, a
     ///   presenter's own error, or `CancellationError`. The version still exists then.
     nonisolated(nonsending) public func remove(
-        coordinator: FileCoordinator = FileCoordinator(), deadline: FileCoordinator.Deadline? = nil
+        coordinator: FileCoordinator = .current, deadline: FileCoordinator.Deadline? = nil
     ) async throws {
-        guard isConflict else {
+        guard isConflict || isKept else {
             throw ContainerError(.notAllowed, "\(path) is the current version: to remove it, delete the item.", path: path)
         }
         try await Self.remove([self], coordinator, deadline)
@@ -76,12 +75,11 @@ extension FileVersion {
     ///
     /// - Parameters:
     ///   - url: a file URL; if there is no item, the call does nothing.
-    ///   - coordinator: inside an accessor, the accessor's coordinator, so that the removal does not wait for it; by
-    ///     default a new one.
+    ///   - coordinator: coordinates the removal; by default one that does not wait for the accessor that is running.
     ///   - deadline: the limit of the wait for other accesses; nil waits without limit.
     /// - Throws: as ``remove(coordinator:deadline:)``; some versions are removed then.
     nonisolated(nonsending) public static func removeOtherVersions(
-        ofItemAt url: URL, coordinator: FileCoordinator = FileCoordinator(), deadline: FileCoordinator.Deadline? = nil
+        ofItemAt url: URL, coordinator: FileCoordinator = .current, deadline: FileCoordinator.Deadline? = nil
     ) async throws {
         var versions = try await otherVersions(ofItemAt: url)?[...] ?? []
         while !versions.isEmpty {
@@ -104,6 +102,58 @@ extension FileVersion {
         }
     }
 
+    // MARK: Keeping
+
+    /// Keeps a copy of some content as a version of an item, on this device, in a coordinated read of the content; Cocoa's `addVersion`.
+    ///
+    /// An app keeps what a person may want back, such as the content before a large change. The version is listed by
+    /// ``otherVersions(ofItemAt:)`` until it is removed. It lies in the directory `.versions.nosync` beside the item, which no synchroniser
+    /// takes to other devices; a move of the item by a `Document` takes it along, and any other move leaves it. A crash leaves it
+    /// complete or not there.
+    ///
+    /// - Parameters:
+    ///   - url: the item, which need not exist.
+    ///   - contents: the content to keep: a file or package, such as the item.
+    ///   - byMoving: whether the content is removed once it is kept.
+    ///   - coordinator: coordinates the read; by default one that does not wait for the accessor that is running.
+    ///   - deadline: the limit of the wait for other accesses; nil waits without limit.
+    /// - Returns: the version.
+    /// - Throws: `ContainerError` with `fileSystem`; `FileCoordinationError`, a presenter's own error, or `CancellationError`. Nothing is
+    ///   kept then.
+    @discardableResult
+    nonisolated(nonsending) public static func addVersion(
+        ofItemAt url: URL, withContentsOf contents: URL, byMoving: Bool = false, coordinator: FileCoordinator = .current,
+        deadline: FileCoordinator.Deadline? = nil
+    ) async throws -> FileVersion {
+        let item = try path(of: url)
+        func keep(_ contents: URL) async throws -> FileVersion {
+            let source = try path(of: contents)
+            do {
+                let identifier = try await blocking { try KeptVersions(of: item).add(source, moving: byMoving) }
+                let place = KeptVersions(of: item).path(of: identifier)!
+                return version(identifier, at: place, ofItemAt: url, date: KeptVersions.date(of: identifier) ?? Date())
+            } catch {
+                throw ContainerError(
+                    .fileSystem, "\(source) cannot be kept as a version of \(item); check that the directory is writable and has space.",
+                    path: item, cause: error)
+            }
+        }
+        if byMoving { return try await coordinator.write(contents, options: .forDeleting, deadline: deadline) { try await keep($0) } }
+        return try await coordinator.read(contents, options: .withoutChanges, deadline: deadline) { try await keep($0) }
+    }
+
+    /// Takes the kept versions of an item along after its move.
+    package static func moveKept(ofItemAt url: URL, to newURL: URL) async throws {
+        let (from, to) = (try path(of: url), try path(of: newURL))
+        try await blocking { try KeptVersions(of: from).move(to: to) }
+    }
+
+    /// Removes the kept versions of an item that has been deleted.
+    package static func removeKept(ofItemAt url: URL) async {
+        guard let item = try? path(of: url) else { return }
+        try? await blocking { KeptVersions(of: item).removeAll() }
+    }
+
     // MARK: Choosing
 
     /// Replaces an item, by default the version's own, with the version's content, in one step of a coordinated write.
@@ -113,17 +163,16 @@ extension FileVersion {
     /// unless `byMoving` was given and the move was done.
     ///
     /// - Parameters:
-    ///   - url: the item to replace; its directory must exist, the item need not, and a directory is not replaced.
+    ///   - url: the item to replace; its directory must exist, the item need not, and a directory that is no package is not replaced.
     ///   - options: `byMoving` moves the version instead of copying it.
-    ///   - coordinator: inside an accessor, the accessor's coordinator, so that the call does not wait for it; by
-    ///     default a new one.
+    ///   - coordinator: coordinates the call; by default one that does not wait for the accessor that is running.
     ///   - deadline: the limit of the wait for other accesses; nil waits without limit.
     /// - Returns: the item's current URL, which differs if the item has moved meanwhile.
     /// - Throws: `ContainerError`: `notAllowed` when the current version would move, or replace itself; `fileSystem`;
     ///   `FileCoordinationError`, a presenter's own error, or `CancellationError`. Nothing has changed then.
     @discardableResult
     nonisolated(nonsending) public func replaceItem(
-        at url: URL, options: ReplacingOptions = [], coordinator: FileCoordinator = FileCoordinator(), deadline: FileCoordinator.Deadline? = nil
+        at url: URL, options: ReplacingOptions = [], coordinator: FileCoordinator = .current, deadline: FileCoordinator.Deadline? = nil
     ) async throws -> URL {
         guard try Self.path(of: url) != path else {
             throw ContainerError(.notAllowed, "\(path) cannot replace itself; name another item, or choose another version.", path: path)
@@ -135,7 +184,7 @@ extension FileVersion {
                 return item
             }
         }
-        guard isConflict else {
+        guard isConflict || isKept else {
             throw ContainerError(.notAllowed, "\(path) is the current version: to move it, move the item.", path: path)
         }
         return try await coordinator.write(self.url, options: .forDeleting, writing: url, deadline: deadline) { version, item in

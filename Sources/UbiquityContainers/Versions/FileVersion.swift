@@ -18,8 +18,7 @@ public import SystemPackage
 /// ```
 ///
 /// A value describes the version at the time of the lookup, except ``isResolved`` and ``hasLocalContents``, which look
-/// again. Plain files are versions in conflict, and packages that a cloud carries; a package is merged by its app, and not
-/// replaced by a version. Any other directory has only its current version, and the files in it have their own. A copy
+/// again. Plain files are versions in conflict, and packages that a cloud carries. Any other directory has only its current version, and the files in it have their own. A copy
 /// without its original is an ordinary item. Presenters are told about versions that appear, disappear, and are resolved.
 public struct FileVersion: Hashable, Sendable {
     /// The URL of the version's content; read it under coordination, like any file.
@@ -51,6 +50,9 @@ public struct FileVersion: Hashable, Sendable {
     /// Blocks for one system call.
     public var hasLocalContents: Bool { (try? LinuxFileLayer().kind(of: path)) ?? nil != nil }
 
+    /// Whether an app has kept it with ``addVersion(ofItemAt:withContentsOf:byMoving:coordinator:deadline:)``; it is on this device only.
+    public var isKept: Bool { persistentIdentifier.rawValue.hasPrefix(KeptVersions.prefix) }
+
     static let current = FileVersionIdentifier(rawValue: "current")
 
     // MARK: Lookups
@@ -65,8 +67,8 @@ public struct FileVersion: Hashable, Sendable {
         return try await look { () throws(ContainerError) in try current(of: item, url) }
     }
 
-    /// Returns the versions other than the current one, newest first; currently these are the ones that lost a
-    /// conflict, resolved or not.
+    /// Returns the versions other than the current one, newest first: the ones that lost a conflict, resolved or not, and the ones that
+    /// were kept.
     ///
     /// - Parameter url: a file URL.
     /// - Returns: nil if there is no item.
@@ -75,7 +77,8 @@ public struct FileVersion: Hashable, Sendable {
         let item = try path(of: url)
         return try await look { () throws(ContainerError) in
             guard try current(of: item, url) != nil else { return nil }
-            return try copies(of: item, url).map(\.version)
+            let versions = try copies(of: item, url).map(\.version) + kept(of: item, url)
+            return versions.sorted { ($1.modificationDate, $1.path.string) < ($0.modificationDate, $0.path.string) }
         }
     }
 
@@ -112,6 +115,26 @@ public struct FileVersion: Hashable, Sendable {
             throw ContainerError(.invalidName, "\(url.absoluteString) has no versions: give the file URL of an item.")
         }
         return path
+    }
+
+    /// Returns a version that has been removed, as its identifier describes it; for `presentedItemDidLose(_:)`.
+    ///
+    /// - Parameters:
+    ///   - identifier: the identifier of the lost version.
+    ///   - url: the item.
+    /// - Returns: a version whose URL is the one that the version had beside the item, and whose date is the one in its name; nil if the
+    ///   identifier is that of no such version.
+    public static func lost(_ identifier: FileVersionIdentifier, ofItemAt url: URL) -> FileVersion? {
+        guard let item = try? path(of: url) else { return nil }
+        if let place = KeptVersions(of: item).path(of: identifier) {
+            return version(identifier, at: place, ofItemAt: url, date: KeptVersions.date(of: identifier) ?? Date(timeIntervalSince1970: 0))
+        }
+        guard let name = ConflictName(identifier, of: url.lastPathComponent) else { return nil }
+        let text = name.copy
+        return FileVersion(
+            url: url.deletingLastPathComponent().appending(path: text, directoryHint: .notDirectory),
+            path: item.removingLastComponent().appending(text), itemURL: url, persistentIdentifier: identifier, isConflict: true,
+            modificationDate: name.date ?? Date(timeIntervalSince1970: 0), nameOfSavingComputer: name.device)
     }
 
     /// Runs blocking work outside the cooperative pool.
@@ -160,6 +183,21 @@ public struct FileVersion: Hashable, Sendable {
             found.append((version, copy.isResolved))
         }
         return found.sorted { ($1.version.modificationDate, $1.version.path.string) < ($0.version.modificationDate, $0.version.path.string) }
+    }
+
+    /// Returns the kept versions of an item, oldest first.
+    private static func kept(of item: FilePath, _ url: URL) -> [FileVersion] {
+        let versions = KeptVersions(of: item)
+        return versions.identifiers.compactMap { identifier in
+            guard let place = versions.path(of: identifier), let date = (try? modificationDate(of: place)) ?? nil else { return nil }
+            return version(identifier, at: place, ofItemAt: url, date: KeptVersions.date(of: identifier) ?? date)
+        }
+    }
+
+    static func version(_ kept: FileVersionIdentifier, at place: FilePath, ofItemAt url: URL, date: Date) -> FileVersion {
+        FileVersion(
+            url: URL(filePath: place.string, directoryHint: .notDirectory), path: place, itemURL: url, persistentIdentifier: kept,
+            isConflict: false, modificationDate: date, nameOfSavingComputer: nil)
     }
 
     private static func modificationDate(of path: FilePath) throws(Errno) -> Date? {

@@ -1,3 +1,4 @@
+internal import FileCoordination
 internal import Foundation
 internal import Glibc
 internal import SystemPackage
@@ -8,7 +9,7 @@ internal import SystemPackage
 struct VersionFiles {
     let files: any FileLayer = LinuxFileLayer()
 
-    /// Removes copies in one directory; a missing copy is no error.
+    /// Removes copies; a missing copy is no error.
     func remove(_ copies: [FilePath]) throws(ContainerError) {
         for copy in copies {
             try attempt(copy, "cannot be removed; check its directory's owner and mode") { () throws(Errno) in
@@ -21,20 +22,19 @@ struct VersionFiles {
                 }
             }
         }
-        guard let directory = copies.first?.removingLastComponent() else { return }
-        try attempt(directory, "cannot be synced") { () throws(Errno) in try files.syncDirectory(directory) }
+        for directory in Set(copies.map { $0.removingLastComponent() }) {
+            try attempt(directory, "cannot be synced") { () throws(Errno) in try files.syncDirectory(directory) }
+        }
     }
 
-    /// Replaces an item with a copy of a version.
+    /// Replaces an item with a copy of a version, a file or a package.
     ///
-    /// A crash before the rename leaves the old item, and perhaps a hidden draft beside it that synchronisers ignore; a
+    /// A crash before the step leaves the old item, and perhaps a hidden draft beside it that synchronisers ignore; a
     /// crash after it leaves the new content. The version exists before and after.
     func replace(_ item: FilePath, byCopying version: FilePath) throws(ContainerError) {
-        let draft = item.removingLastComponent().appending(".\(UUID().uuidString).nosync")
+        let (draft, replacement) = (ItemReplacement.draft(beside: item), ItemReplacement(files))
         do throws(ContainerError) {
-            try attempt(version, "does not exist, or is not a plain file") { () throws(Errno) in
-                guard try files.kind(of: version) == .file else { throw Errno.noSuchFileOrDirectory }
-            }
+            try checkKinds(item, version)
             do {
                 try FileManager.default.copyItem(atPath: version.string, toPath: draft.string)
             } catch {
@@ -42,42 +42,52 @@ struct VersionFiles {
                     .fileSystem, "\(version) cannot be copied to \(draft); check that the directory is writable and has space.", path: draft,
                     cause: error)
             }
-            try attempt(item, "cannot be replaced; check that it is not a directory, and that its directory is writable") { () throws(Errno) in
+            try attempt(item, "cannot be replaced; check that its directory is writable") { () throws(Errno) in
                 try touch(draft)
-                try files.syncFile(draft)
-                try files.renameOver(draft, to: item)
-                try files.syncDirectory(item.removingLastComponent())
+                try replacement.sync(draft)
+                try replacement.replace(item, by: draft)
             }
         } catch {
-            try? files.remove(draft)
+            replacement.discard(draft)
             throw error
+        }
+    }
+
+    /// Checks that the version is a file or directory, and no plain directory is replaced.
+    private func checkKinds(_ item: FilePath, _ version: FilePath) throws(ContainerError) {
+        try attempt(version, "does not exist, or is no file or package") { () throws(Errno) in
+            guard let kind = try files.kind(of: version), kind != .other else { throw Errno.noSuchFileOrDirectory }
+        }
+        try attempt(item, "cannot be replaced: it is a directory, and no package") { () throws(Errno) in
+            if try files.kind(of: item) == .directory, !FileCoordinator.filePackages.contains(item) { throw Errno.isDirectory }
         }
     }
 
     /// Replaces an item with a version itself.
     ///
-    /// This is one rename: a crash leaves the old item and the version, perhaps with a new modification time; or the
-    /// new content without the version. Between two file systems the version is copied first, and a crash before its
+    /// For a file this is one rename: a crash leaves the old item and the version, perhaps with a new modification time; or the
+    /// new content without the version. A package, and a version on another file system, is copied first; a crash before its
     /// removal leaves the version in place.
     func replace(_ item: FilePath, byMoving version: FilePath) throws(ContainerError) {
+        if (try? files.kind(of: version)) == .directory {
+            try replace(item, byCopying: version)
+            return try remove([version])
+        }
         let isOnOneFileSystem: Bool
+        try checkKinds(item, version)
         do throws(Errno) {
-            guard try files.kind(of: version) == .file else { throw Errno.noSuchFileOrDirectory }
-            if try FileFacts(of: item)?.kind == .directory { throw Errno.isDirectory }
-            try files.syncFile(version)
+            try ItemReplacement(files).sync(version)
             // The new time also makes the mark of a resolved conflict invalid.
             try touch(version)
             do throws(Errno) {
-                try files.renameOver(version, to: item)
+                try ItemReplacement(files).replace(item, by: version)
                 isOnOneFileSystem = true
             } catch .improperLink {
                 isOnOneFileSystem = false
             }
         } catch {
             throw ContainerError(
-                .fileSystem, "\(item) cannot be replaced by \(version); check that it is not a directory, and that its directory is writable.",
-                path: item,
-                cause: error)
+                .fileSystem, "\(item) cannot be replaced by \(version); check that its directory is writable.", path: item, cause: error)
         }
         guard isOnOneFileSystem else {
             try replace(item, byCopying: version)

@@ -17,8 +17,14 @@ public final class TransitionHandler: Sendable {
 final class TransitionHandlers: Sendable {
     typealias Handler = @Sendable (StoreTransition) async -> Void
 
-    /// The file that a handler's saves belong to.
-    @TaskLocal static var base: StoreBase?
+    /// The file that a handler's saves belong to, of the store that calls the handler.
+    struct Leaving: Sendable {
+        let handlers: TransitionHandlers
+        let base: StoreBase
+    }
+
+    /// Where a handler of will-change runs; saves of other stores have nothing to do with it.
+    @TaskLocal static var leaving: Leaving?
 
     private struct State {
         var handlers: [Int: Handler] = [:]
@@ -53,7 +59,7 @@ final class TransitionHandlers: Sendable {
         let handlers = state.withLock { Array($0.handlers.values) }
         guard !handlers.isEmpty else { return true }
         let (outcomes, continuation) = AsyncStream.makeStream(of: Bool.self)
-        let calls = Self.$base.withValue(base) {
+        let calls = Self.$leaving.withValue(Leaving(handlers: self, base: base)) {
             Task {
                 await withTaskGroup(of: Void.self) { group in
                     for handler in handlers { group.addTask { await handler(transition) } }

@@ -194,10 +194,10 @@ public final class UbiquitousStore: Sendable {
     public func write<Result: Sendable>(_ updates: @Sendable (Database) throws -> Result) async throws -> Result {
         if context.isReadOnly { throw UbiquitousStoreError.readOnly(file) }
         return try await onCurrent { base in
-            if let old = TransitionHandlers.base, old !== base {
+            if let leaving = TransitionHandlers.leaving, leaving.handlers === handlers, leaving.base !== base {
                 throw UbiquitousStoreError(
                     .suspended, "The store has changed files since this handler of will-change was called: it would save to another account.",
-                    path: old.file.path)
+                    path: leaving.base.file.path)
             }
             let outcome: (Result, Bool)? = try await base.pool.write { db in
                 guard isCurrent(base) else { return nil }

@@ -217,7 +217,7 @@ struct DocumentRunnerTests {
     }
 
     @Test(
-        "K-12, K-13: a document is evicted once it is in the cloud, is listed by its placeholder, and is fetched again; open, changed, pinned or unconfirmed it stays"
+        "K-12, K-13, U-68: a document is evicted once it is in the cloud, is listed by its placeholder, and is fetched again; open, changed, pinned or unconfirmed it stays"
     )
     func evicts() async throws {
         try await TransferWorld.with { world in

@@ -370,7 +370,7 @@ struct OnDemandTests {
         }
     }
 
-    @Test("K-12, U-77: a query finds what is elsewhere with its state, follows evictions and fetches, and no eviction looks like a wipe")
+    @Test("K-12, U-68, U-77: a query finds what is elsewhere with its state, follows evictions and fetches, and no eviction looks like a wipe")
     func queries() async throws {
         try await DocumentWorld.with { world in
             let agent = try await world.mac.start()

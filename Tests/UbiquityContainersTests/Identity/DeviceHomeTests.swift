@@ -4,7 +4,7 @@ import Testing
 import UbiquityContainers
 
 struct DeviceHomeTests {
-    @Test("S-026: the token is nil exactly while signed out, can be archived, and is equal exactly for one account")
+    @Test("S-026, U-66: the token is nil exactly while signed out, can be archived, and is equal exactly for one account")
     func token() async throws {
         try await withTemporaryDirectory { directory in
             let home = DeviceHome(directory.appending("home"))
@@ -20,6 +20,22 @@ struct DeviceHomeTests {
             try home.signIn(AccountName("alice"))
             // Another value of the type stands for another launch: nothing is kept in memory.
             #expect(try DeviceHome(home.path).ubiquityIdentityToken == alice)
+        }
+    }
+
+    @Test("U-66: the token stays as it is while the containers' root is away, for it is read without a look at any container")
+    func tokenOffline() async throws {
+        try await withTemporaryDirectory { directory in
+            let (home, root) = (DeviceHome(directory.appending("home")), directory.appending("root"))
+            try FileManager.default.createDirectory(atPath: root.string, withIntermediateDirectories: true)
+            try home.signIn(AccountName("alice"), containers: root)
+            let token = try #require(try home.ubiquityIdentityToken)
+            try FileManager.default.removeItem(atPath: root.string)
+            #expect(try home.ubiquityIdentityToken == token)
+            await #expect { try await UbiquityContainer("org.example.notes", home: home) } throws: {
+                ($0 as? ContainerError)?.code == .rootUnavailable
+            }
+            #expect(try home.ubiquityIdentityToken == token)
         }
     }
 

@@ -68,7 +68,7 @@ struct IdentityChangesTests {
         }
     }
 
-    @Test("S-025: the token is read while another process holds the home's lock, and without the home being there")
+    @Test("S-025, U-66: the token is read while another process holds the home's lock, and without the home being there")
     func token() async throws {
         try await withTemporaryDirectory { directory in
             let home = DeviceHome(directory.appending("home"))

@@ -36,6 +36,12 @@ struct ItemStatusTests {
             (.downloading, true, "NSURLUbiquitousItemDownloadingStatusDownloaded"),
             (.downloaded, true, "NSURLUbiquitousItemDownloadingStatusDownloaded"),
             (.waitingToUpload, true, "NSURLUbiquitousItemDownloadingStatusCurrent"),
+            (.current, true, "NSURLUbiquitousItemDownloadingStatusCurrent"),
+            (.uploading, true, "NSURLUbiquitousItemDownloadingStatusCurrent"),
+            (.excluded, true, "NSURLUbiquitousItemDownloadingStatusCurrent"),
+            (.conflicted, true, "NSURLUbiquitousItemDownloadingStatusCurrent"),
+            (.failed, false, "NSURLUbiquitousItemDownloadingStatusNotDownloaded"),
+            (.failed, true, "NSURLUbiquitousItemDownloadingStatusDownloaded"),
             (.unknown, true, nil),
         ] as [(ItemStatus, Bool, String?)])
     func cocoaNames(status: ItemStatus, isHere: Bool, name: String?) {
@@ -53,6 +59,58 @@ struct ItemStatusTests {
         #expect(ItemStatus.ubiquityError(for: .noSpace)?.code.rawValue == 4354)
         #expect(ItemStatus.ubiquityError(for: .diskQuotaExceeded)?.code.rawValue == 4354)
         #expect(ItemStatus.ubiquityError(for: .permissionDenied) == nil)
+    }
+
+    /// A transport in which each item has one status.
+    private struct OneStatus: Transport {
+        let kind = TransportKind.cloud
+        let status: ItemStatus
+
+        func condition() async throws -> TransportCondition { TransportCondition(kind) }
+        func states(of items: [FilePath]) async throws -> [FilePath: ItemState] {
+            Dictionary(items.map { ($0, ItemState(status)) }) { $1 }
+        }
+        func elsewhere(below directory: FilePath) async throws -> [FilePath: ItemState] { [:] }
+        func published(in directory: FilePath) async {}
+        func changes() -> AsyncStream<TransportChange> { AsyncStream { $0.finish() } }
+    }
+
+    @Test(
+        "U-73: an item's values have the status under Cocoa's names, and its error as that of fetching or of sending",
+        arguments: [
+            (ItemStatus.current, .current, nil, nil), (.downloaded, .downloaded, nil, nil), (.waitingToUpload, .current, nil, 4355),
+            (.uploading, .current, nil, nil), (.failed, .downloaded, 4353, nil), (.unknown, nil, nil, nil),
+        ] as [(ItemStatus, ItemResourceValues.DownloadingStatus?, Int?, Int?)])
+    func values(status: ItemStatus, name: ItemResourceValues.DownloadingStatus?, fetching: Int?, sending: Int?) async throws {
+        try await withContainer { container in
+            let letter = URL(filePath: container.documents.appending("Letter.txt").string)
+            try Data("text".utf8).write(to: letter)
+            let values = try #require(try await container.resourceValues(of: letter, transport: OneStatus(status: status)))
+            #expect(values.ubiquitousItemDownloadingStatus == name)
+            #expect(values.ubiquitousItemDownloadingError?.code.rawValue == fetching)
+            #expect(values.ubiquitousItemUploadingError?.code.rawValue == sending)
+        }
+    }
+
+    @Test("U-76: an item's values say that it has unresolved conflicts until each is resolved")
+    func unresolved() async throws {
+        try await withContainer { container in
+            let letter = URL(filePath: container.documents.appending("Letter.txt").string)
+            try Data("mine".utf8).write(to: letter)
+            func hasConflicts() async throws -> Bool? { try await container.resourceValues(of: letter)?.ubiquitousItemHasUnresolvedConflicts }
+            #expect(try await hasConflicts() == false)
+            for day in ["02", "03"] {
+                let copy = container.documents.appending("Letter.sync-conflict-202601\(day)-030405-ABCDEFG.txt")
+                try Data("theirs".utf8).write(to: URL(filePath: copy.string))
+            }
+            let versions = try #require(await FileVersion.unresolvedConflictVersions(ofItemAt: letter))
+            #expect(versions.count == 2)
+            for version in versions {
+                #expect(try await hasConflicts() == true)
+                try await version.setResolved(true)
+            }
+            #expect(try await hasConflicts() == false)
+        }
     }
 
     @Test("the names of statuses in JSON stay as they are")

@@ -61,6 +61,29 @@ struct SetUbiquitousTests {
         }
     }
 
+    @Test("U-69: a move waits for readers of the item and of its new place, into the container and out of it", arguments: [true, false])
+    func waits(isUbiquitous: Bool) async throws {
+        try await withContainer { container, directory in
+            let outside = URL(filePath: directory.appending("Letter.txt").string)
+            let inside = container.url.appending(path: "Documents/Letter.txt")
+            let (source, target) = isUbiquitous ? (outside, inside) : (inside, outside)
+            try Data("text".utf8).write(to: source)
+            for url in [source, target] {
+                try await FileCoordinator().read(url) { _ in
+                    // On a task of its own, so that it is nested in nothing.
+                    let move = Task.detached {
+                        try await container.setUbiquitous(isUbiquitous, itemAt: source, destinationURL: target, deadline: .after(.milliseconds(1)))
+                    }
+                    await #expect { try await move.value } throws: { ($0 as? FileCoordinationError)?.code == .deadlineExceeded }
+                }
+                #expect(FileManager.default.fileExists(atPath: source.path) && !FileManager.default.fileExists(atPath: target.path))
+            }
+            try await container.setUbiquitous(isUbiquitous, itemAt: source, destinationURL: target)
+            #expect(try String(contentsOf: target, encoding: .utf8) == "text")
+            #expect(!FileManager.default.fileExists(atPath: source.path))
+        }
+    }
+
     @Test("U-69: what is not in the container cannot be taken out of it, and what is cannot be put in")
     func wrongPlaces() async throws {
         try await withContainer { container, directory in

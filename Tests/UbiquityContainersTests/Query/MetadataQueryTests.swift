@@ -84,6 +84,21 @@ import Waiting
         }
     }
 
+    @Test("U-77: a query searches documents, data, or both, one list of all")
+    func bothScopes() async throws {
+        try await withStage { stage in
+            try stage.write("Documents/a.txt", "Data/b.txt", "c.txt")
+            for (scope, expected) in [
+                (MetadataQuery.Scope.documents, ["Documents/a.txt"]), (.data, ["Data", "Data/b.txt", "c.txt"]),
+                ([.documents, .data], ["Data", "Data/b.txt", "Documents/a.txt", "c.txt"]), ([], []),
+            ] {
+                let query = stage.query(scope)
+                #expect(try await stage.gather(query).results == expected, "\(scope)")
+                query.stop()
+            }
+        }
+    }
+
     @Test("U-77: a query gathers what is there, with what can be told of it, and then tells of changes when the batching interval has passed")
     func gathering() async throws {
         try await withStage { stage in

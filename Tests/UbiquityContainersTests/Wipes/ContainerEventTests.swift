@@ -247,6 +247,36 @@ struct SignOutTests {
         }
     }
 
+    @Test("U-79: of several containers none has a URL after a sign-out or under another account, and in none is anything touched")
+    func everyContainer() async throws {
+        try await withTemporaryDirectory { directory in
+            let home = DeviceHome(directory.appending("home"))
+            try home.signIn(AccountName("alice"))
+            let names = ["org.example.one", "org.example.two"]
+            try HomeSettings(home).configure(["containers": names])
+            var containers: [UbiquityContainer] = []
+            for name in names {
+                let container = try await UbiquityContainer(name, home: home)
+                let folder = container.documents.appending("Sub")
+                try FileManager.default.createDirectory(atPath: folder.string, withIntermediateDirectories: true)
+                try Data(name.utf8).write(to: URL(filePath: folder.appending("Letter.txt").string))
+                containers.append(container)
+            }
+            let before = try containers.map { try tree(below: $0.path) }
+            try await home.signOut(tellingWithin: .seconds(60))
+            for name in names { #expect(await home.url(forUbiquityContainerIdentifier: name) == nil) }
+            #expect(try containers.map { try tree(below: $0.path) } == before)
+            try home.signIn(AccountName("bob"))
+            for (name, container) in zip(names, containers) {
+                #expect(await home.url(forUbiquityContainerIdentifier: name) != container.url)
+                #expect(try String(contentsOfFile: container.documents.appending("Sub/Letter.txt").string, encoding: .utf8) == name)
+            }
+            #expect(try containers.map { try tree(below: $0.path) } == before)
+            try home.signIn(AccountName("alice"))
+            for (name, container) in zip(names, containers) { #expect(await home.url(forUbiquityContainerIdentifier: name) == container.url) }
+        }
+    }
+
     @Test("U-79: presenters inside are told as by a deletion, once, when the account is gone already, and nothing is deleted")
     func told() async throws {
         try await withTemporaryDirectory { directory in

@@ -20,15 +20,16 @@ struct WipedDevicesTests {
         }
     }
 
-    /// Counts how often it is asked.
+    /// Notes each time it is asked whether its item is there.
     private final class Shown: FilePresenter {
         let presentedItemURL: URL?
-        let asked = Mutex(0)
+        let found = Mutex<[Bool]>([])
 
         init(_ path: FilePath) { presentedItemURL = URL(filePath: path.string) }
 
         func accommodatePresentedItemDeletion() async throws {
-            asked.withLock { $0 += 1 }
+            let isThere = presentedItemURL.map { FileManager.default.fileExists(atPath: $0.path) } ?? false
+            found.withLock { $0.append(isThere) }
             // As an app does that closes what it shows.
             FileCoordinator.removeFilePresenter(self)
         }
@@ -61,7 +62,7 @@ struct WipedDevicesTests {
             defer { FileCoordinator.removeFilePresenter(shown) }
 
             #expect(try await ContainerWipe.run(first).left == [])
-            #expect(shown.asked.withLock { $0 } == 1)
+            #expect(shown.found.withLock { $0 } == [true], "it is asked once, before its item is deleted")
             while !queries[0].results.isEmpty { _ = await updates[0].next() }
             try await devices.sync()
             while !queries[1].results.isEmpty { _ = await updates[1].next() }
