@@ -24,7 +24,7 @@ struct UbControl: AsyncParsableCommand {
         version: ToolVersion.text,
         subcommands: [
             DeviceStatusCommand.self, SetupCommand.self, SignInCommand.self, SignOutCommand.self, AccountCommand.self, ContainerCommand.self,
-            StoreCommand.self, PublicCommand.self, TransferCommand.self, ItemCommand.self, PeersCommand.self,
+            StoreCommand.self, PublicCommand.self, TransferCommand.self, ItemCommand.self, ConflictCommand.self, PeersCommand.self,
             KeptCommand.self, ClaimsCommand.self, PresentersCommand.self, WhyCommand.self, BrokerCommand.self, LogLevelCommand.self,
             DoctorCommand.self, ReportCommand.self, DevicesCommand.self,
         ]
