@@ -2,6 +2,7 @@ internal import ContentHashing
 internal import Foundation
 internal import ObjectTransfer
 internal import UbiquityContainers
+internal import UbiquityKeyValues
 internal import UbiquityStores
 
 extension FuzzDecoder {
@@ -29,6 +30,11 @@ extension FuzzDecoder {
         case .statement: Self.sampleStatements
         case .bundle: [Self.sampleBundle, Self.sampleDeaths]
         case .news: Self.sampleNews
+        case .value:
+            [
+                KeyValue.dictionary(["a": .array([.integer(1), .integer(-70000), .real(0.5), .boolean(true)]), "ö": .string("text")]),
+                .data(Data(repeating: 7, count: 20)), .date(Date(timeIntervalSinceReferenceDate: 1)), .string(String(repeating: "x", count: 300)),
+            ].map { Array($0.encoded) }
         case .baseline: BaselineStores.seeds + BaselineScript.seeds
         }
     }

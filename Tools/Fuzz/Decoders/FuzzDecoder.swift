@@ -2,6 +2,7 @@ internal import ContentHashing
 internal import Foundation
 internal import ObjectTransfer
 internal import UbiquityContainers
+internal import UbiquityKeyValues
 internal import UbiquityStores
 
 /// The decoders of foreign bytes: each must reject invalid bytes with an error, never with a trap, and accept only
@@ -21,6 +22,8 @@ package enum FuzzDecoder: String, CaseIterable, Sendable {
     case bundle
     /// Bulletins of a cloud, the identifier of a remote, and the paths and names in both.
     case news
+    /// Values of a key-value store, as property lists.
+    case value
     /// Baselines, and the effects of joining them on a store.
     case baseline
 
@@ -36,6 +39,7 @@ package enum FuzzDecoder: String, CaseIterable, Sendable {
         case .statement: Self.readStatement(bytes)
         case .bundle: Self.readBundle(bytes)
         case .news: Self.readNews(bytes)
+        case .value: Self.readValue(bytes)
         case .baseline: BaselineStores.read(bytes)
         }
     }
@@ -50,6 +54,12 @@ package enum FuzzDecoder: String, CaseIterable, Sendable {
             again.feed(writer.bytes)
             precondition((try? again.next()) == entry && again.isAtEnd, "an entry is not read as it was written")
         }
+    }
+
+    private static func readValue(_ bytes: [UInt8]) {
+        guard let value = try? KeyValue(decoding: Data(bytes)) else { return }
+        let again = value.encoded
+        precondition((try? KeyValue(decoding: again))?.encoded == again, "a value is not read as it was written")
     }
 
     private static func readNews(_ bytes: [UInt8]) {
