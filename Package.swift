@@ -41,6 +41,9 @@ let package = Package(
         .library(name: "StoreInspection", targets: ["StoreInspection"]),
         .library(name: "SyncthingStatus", targets: ["SyncthingStatus"]),
         .library(name: "ObjectTransfer", targets: ["ObjectTransfer"]),
+        .library(name: "UbiquityDocuments", targets: ["UbiquityDocuments"]),
+        .library(name: "UbiquityKeyValues", targets: ["UbiquityKeyValues"]),
+        .library(name: "UbiquityFoundation", targets: ["UbiquityFoundation"]),
         .library(name: "UbiquityTesting", targets: ["UbiquityTesting"]),
     ],
     traits: [
@@ -115,9 +118,25 @@ let package = Package(
         .target(
             name: "SyncthingStatus", dependencies: ["COpenSSL", "UbiquityContainers", http, nio, nioHTTP, nioTLS, system],
             swiftSettings: settings),
+        // What an app has besides records: documents, and a few values.
+        .target(
+            name: "UbiquityDocuments", dependencies: ["CLinux", "FileCoordination", "UbiquityContainers", system], swiftSettings: settings),
+        .target(
+            name: "UbiquityKeyValues",
+            dependencies: [
+                "TreeWatching", "UbiquityContainers", "StoreFormat", "StoreRecords", "StoreExchange", "UbiquityStores", grdb, system, logging,
+            ],
+            swiftSettings: settings),
+        // Cocoa's names over ours, for code that is written for Apple's systems too.
+        .target(
+            name: "UbiquityFoundation",
+            dependencies: ["TreeWatching", "FileCoordination", "UbiquityContainers", "UbiquityKeyValues", system, logging], swiftSettings: settings),
         .target(
             name: "Ubiquity",
-            dependencies: ["TreeWatching", "FileCoordination", "UbiquityContainers", "UbiquityStores", "StoreInspection", system],
+            dependencies: [
+                "TreeWatching", "FileCoordination", "UbiquityContainers", "UbiquityDocuments", "UbiquityKeyValues", "UbiquityStores",
+                "StoreInspection", system,
+            ],
             swiftSettings: settings),
         .target(
             name: "UbiquityTesting",
@@ -143,7 +162,8 @@ let package = Package(
         .executableTarget(
             name: "ubcontrol",
             dependencies: [
-                "CLinux", "ConfiguredTransports", "FileCoordination", "ObjectTransfer", "RcloneTransfer", "SyncthingStatus", "ToolSupport",
+                "CLinux", "ConfiguredTransports", "ContentHashing", "FileCoordination", "ObjectTransfer", "RcloneTransfer", "SyncthingStatus",
+                "ToolSupport",
                 "TreeWatching", "UbiquityContainers", "StoreInspection", "UbiquityStores",
                 "UbiquityTesting",
                 arguments, rainbow, system,
@@ -173,6 +193,11 @@ let package = Package(
             swiftSettings: settings),
         // As an app has it that is no part of this package: without our settings.
         .executableTarget(name: "groceries", dependencies: ["Ubiquity", grdb], path: "Examples/Tutorial"),
+        .executableTarget(
+            name: "texts", dependencies: ["Ubiquity", subprocess, arguments],
+            path: "Examples/Texts", swiftSettings: settings),
+        // As it is written for Apple's systems.
+        .executableTarget(name: "ported", dependencies: ["UbiquityFoundation"], path: "Examples/Ported"),
         .executableTarget(name: "scores", dependencies: ["Ubiquity", arguments, grdb, signals], path: "Examples/Scores"),
         .executableTarget(
             name: "ubiquity-demo", dependencies: ["ToolProcesses", arguments, system], path: "Tools/Demo", swiftSettings: settings),
@@ -226,8 +251,8 @@ let package = Package(
         .target(
             name: "FuzzDecoders",
             dependencies: [
-                "ContentHashing", "ObjectTransfer", "UbiquityContainers", "StoreFormat", "StoreRecords", "StoreExchange", "StoreInspection",
-                "UbiquityStores", grdb, system,
+                "ContentHashing", "ObjectTransfer", "UbiquityContainers", "UbiquityKeyValues", "StoreFormat", "StoreRecords", "StoreExchange",
+                "StoreInspection", "UbiquityStores", grdb, system,
             ],
             path: "Tools/Fuzz/Decoders",
             swiftSettings: settings),
@@ -249,6 +274,20 @@ let package = Package(
             dependencies: ["TreeWatching", "FileCoordination", "UbiquityContainers", "UbiquityTesting", "Waiting", system],
             swiftSettings: settings
         ),
+        .testTarget(
+            name: "UbiquityDocumentsTests",
+            dependencies: ["FileCoordination", "UbiquityContainers", "UbiquityDocuments", "UbiquityTesting", "Waiting", system],
+            swiftSettings: settings),
+        .testTarget(
+            name: "UbiquityKeyValuesTests",
+            dependencies: [
+                "UbiquityContainers", "StoreFormat", "UbiquityStores", "UbiquityKeyValues", "UbiquityTesting", "Waiting", grdb, system,
+            ],
+            swiftSettings: settings),
+        .testTarget(
+            name: "UbiquityFoundationTests",
+            dependencies: ["FileCoordination", "UbiquityContainers", "UbiquityFoundation", "UbiquityTesting", "ToolProcesses", "Waiting", system],
+            swiftSettings: settings),
         .testTarget(
             name: "UbiquityStoresTests",
             dependencies: [
@@ -285,7 +324,7 @@ let package = Package(
                 "CLinux", "ToolProcesses", "ToolSupport", "Waiting", "UbiquityContainers", "StoreInspection", "UbiquityStores", "UbiquityTesting",
                 "ubwatch",
                 "ubcontrol", "ubiquityd", "ubtransfer", "ubiquity-torture",
-                "notes", "people", "people-by-state", "groceries", "scores",
+                "notes", "people", "people-by-state", "groceries", "scores", "texts", "ported",
                 "ubiquity-demo", "ubiquity-bench", "ubiquity-simulate", "ubiquity-wipes", system,
             ],
             swiftSettings: settings),
