@@ -82,8 +82,10 @@ struct NewCommand: AsyncParsableCommand {
         }
         let content = if let content { content } else { try await Programs.edit("", named: document.fileURL.editorName) }
         document.edit(content)
-        try await document.save(to: document.fileURL, for: .creating)
-        try await document.close()
+        try await rescuing(content, of: document) {
+            try await document.save(to: document.fileURL, for: .creating)
+            try await document.close()
+        }
         print(document.fileURL.lastPathComponent)
     }
 }
@@ -101,13 +103,26 @@ struct EditCommand: AsyncParsableCommand {
     }
 }
 
+/// Runs a body that saves what a person has written; if it fails, the text is left in a file of its own.
+@MainActor
+private func rescuing(_ text: String, of document: TextDocument, _ body: @MainActor () async throws -> Void) async throws {
+    do {
+        try await body()
+    } catch {
+        let rescue = FileManager.default.temporaryDirectory.appending(path: "rescued-\(UUID().uuidString)-\(document.fileURL.editorName)")
+        try Data(text.utf8).write(to: rescue)
+        note("What you have written is in \(rescue.path(percentEncoded: false)).")
+        throw error
+    }
+}
+
 /// Lets the person edit an open document.
 @MainActor
 func edit(_ document: TextDocument) async throws {
     var base = document.text
     let new = try await Programs.edit(base, named: document.fileURL.editorName)
     guard new != base else { return note("Nothing has changed.") }
-    do {
+    try await rescuing(new, of: document) {
         // What others have written meanwhile is in no message yet, perhaps.
         try await document.revert()
         while document.text != base, document.text != new {
@@ -118,11 +133,6 @@ func edit(_ document: TextDocument) async throws {
         }
         document.edit(new)
         try await document.save()
-    } catch {
-        let rescue = FileManager.default.temporaryDirectory.appending(path: "rescued-\(UUID().uuidString)-\(document.fileURL.editorName)")
-        try Data(new.utf8).write(to: rescue)
-        note("What you have written is in \(rescue.path(percentEncoded: false)).")
-        throw error
     }
     if document.state.contains(.inConflict) { note("It is in conflict: texts resolve \"\(document.fileURL.lastPathComponent)\"") }
 }

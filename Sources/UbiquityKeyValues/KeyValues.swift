@@ -130,7 +130,7 @@ struct KeyValues: Sendable, Equatable {
     /// Takes in what has been read from the file.
     ///
     /// If the file is another account's, the changes that were made to the former account's values wait until that
-    /// account returns. Changes made while nobody was signed in belong to whoever signs in.
+    /// account returns. Changes made while nobody was signed in belong to the account that signs in.
     ///
     /// - Parameters:
     ///   - values: everything that the file holds.

@@ -80,7 +80,7 @@ struct KeyValuesTests {
         #expect(rest == nil)
     }
 
-    @Test("What was set for an account waits for it while another is signed in; what was set signed out belongs to whoever signs in")
+    @Test("What was set for an account waits for it while another is signed in; what was set signed out belongs to the account that signs in")
     func accounts() throws {
         var values = KeyValues()
         _ = values.merge(entries(["a": .integer(1)]), of: "alice")

@@ -76,7 +76,7 @@ struct ItemElsewhereTests {
         }
     }
 
-    @Test("U-74: only the hidden placeholder is in the item's directory, and whoever makes a file of the item's name has that alone")
+    @Test("U-74: only the hidden placeholder is in the item's directory, and a new file of the item's name holds only what is written to it")
     func freeName() async throws {
         try await withPlaceholder { container, letter in
             let names = try tree(below: container.documents)

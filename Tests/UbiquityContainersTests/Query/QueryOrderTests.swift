@@ -7,7 +7,7 @@ import Waiting
 /// The order of a query's results.
 @Suite(.timeLimit(.minutes(40)))
 struct QueryOrderTests {
-    @Test("U-77: another order alone begins a running query anew")
+    @Test("U-77: a running query restarts if only its order changes")
     func another() async throws {
         try await withTemporaryDirectory { directory in
             let home = DeviceHome(directory.appending("home"))

@@ -104,7 +104,7 @@ struct DocumentMovingTests {
             try await letter.save()
             #expect(new.text == "Dear us" && directory.appending("Elsewhere.txt~").text == "Dear you")
             // What the editor wrote is a version.
-            #expect(letter.state == .inConflict)
+            try await until("the document knows") { letter.state == .inConflict }
             #expect(try await letter.conflictVersions().map { $0.path.text } == ["by an editor"])
             try await letter.close()
         }
