@@ -58,7 +58,9 @@ extension Document {
         let content = try contents(forType: url.pathExtension.lowercased())
         let token = changes.token
         let wasOpen = isOpen
-        try await FileCoordinator(filePresenter: self).write(url, options: .forReplacing) { url in
+        // Nobody is asked about an item that is not replaced.
+        try await blocking { try DocumentFile(url).requireNothing() }
+        try await FileCoordinator(filePresenter: self).write(url) { url in
             await turn.take()
             defer { turn.give() }
             seen = try await blocking { try DocumentFile(url).create(content) }

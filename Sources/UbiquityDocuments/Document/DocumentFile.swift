@@ -76,6 +76,12 @@ struct DocumentFile: Sendable {
 
     /// Writes a new item; fails if there is one.
     func create(_ content: FileWrapper) throws -> Seen {
+        try requireNothing()
+        return try put(content)
+    }
+
+    /// Fails if there is an item.
+    func requireNothing() throws {
         if try stamp() != nil {
             throw CocoaError(
                 .fileWriteFileExists,
@@ -83,7 +89,6 @@ struct DocumentFile: Sendable {
                     NSFilePathErrorKey: path.string, NSLocalizedDescriptionKey: "There is an item at \(path) already; choose another name.",
                 ])
         }
-        return try put(content)
     }
 
     /// What came of a save.
