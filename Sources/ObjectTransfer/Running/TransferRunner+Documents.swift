@@ -145,7 +145,12 @@ extension TransferRunner {
 
     /// Waits until nobody else moves a document, and keeps others waiting meanwhile.
     func holding(_ path: DocumentPath, _ body: () async throws -> Void) async throws {
-        while desk.moving[path] != nil { await withCheckedContinuation { desk.moving[path]?.append($0) } }
+        while desk.moving[path] != nil {
+            await withCheckedContinuation { waiter in
+                // It may have ended before this block runs.
+                if desk.moving[path] == nil { waiter.resume() } else { desk.moving[path]?.append(waiter) }
+            }
+        }
         desk.moving[path] = []
         defer { for waiter in desk.moving.removeValue(forKey: path) ?? [] { waiter.resume() } }
         try await body()

@@ -142,8 +142,10 @@ extension TransferAgent {
         wantsPass = true
         run?.backoff.reset()
         run?.lastActivity = .now
-        wakes.end.yield(.changed)
-        await withCheckedContinuation { waiters.append($0) }
+        await withCheckedContinuation { waiter in
+            waiters.append(waiter)
+            wakes.end.yield(.changed)
+        }
     }
 }
 

@@ -152,7 +152,7 @@ struct DocumentMovingTests {
                 saved.state == .closed && unsaved.state == .savingError
             }
             #expect((unsaved.savingError as? DocumentError)?.code == .gone && unsaved.text == "Dear you")
-            await clock.pass(.seconds(60))
+            try await within("the autosave's delay") { await clock.pass(.seconds(60)) }
             try await until("it was tried") { unsaved.saves > 0 }
             #expect(directory.names == [])
             try await unsaved.save(to: directory.appending("Again.txt").url, for: .creating)

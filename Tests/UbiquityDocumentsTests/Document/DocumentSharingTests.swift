@@ -46,7 +46,9 @@ struct DocumentSharingTests {
                 try await until("both show \(round)") { reader.text == "\(round)" }
                 #expect(path.text == "\(round)" && !reader.hasUnsavedChanges)
             }
-            #expect(one.state == .normal && two.state == .normal && directory.names == ["Letter.txt"])
+            // The reader shows what was written before it is told that the writer is done.
+            try await until("both are at rest", seen: { "\(one.state) \(two.state)" }) { one.state == .normal && two.state == .normal }
+            #expect(directory.names == ["Letter.txt"])
             for document in [one, two] { try await document.close() }
         }
     }

@@ -27,7 +27,7 @@ struct DocumentTests {
             letter.set("Dear all")
             letter.set("Dear all,")
             #expect(letter.hasUnsavedChanges && path.text == "Dear")
-            await clock.sleepers(1)
+            try await within("the autosave's delay") { await clock.sleepers(1) }
             clock.advance(by: .seconds(4))
             await turns()
             #expect(letter.saves == 0)
@@ -114,7 +114,9 @@ struct DocumentTests {
                     return reading
                 }
                 try await within("the content") { try await reading.value }
-                try await until("it shows what was written") { letter.text == text && letter.state == .normal }
+                try await until("it shows what was written", seen: { "\(letter.loaded) \(letter.state) \(String(describing: letter.savingError))" }) {
+                    letter.text == text && letter.state == .normal
+                }
                 #expect(!letter.loaded.contains("half"), "\(letter.loaded)")
             }
             try await letter.close()
@@ -181,12 +183,12 @@ struct DocumentTests {
             try await letter.open()
             letter.refusal = CocoaError(.fileWriteOutOfSpace)
             letter.set("Dear you")
-            await clock.pass(.seconds(1))
+            try await within("the autosave's delay") { await clock.pass(.seconds(1)) }
             try await until("it has failed") { letter.state == .savingError }
             #expect(letter.hasUnsavedChanges && letter.errors.count == 1 && (letter.savingError as? CocoaError)?.code == .fileWriteOutOfSpace)
             await #expect(throws: CocoaError.self) { try await letter.close() }
             #expect(letter.isOpen && path.text == "Dear")
-            await clock.sleepers(1)
+            try await within("the autosave's delay") { await clock.sleepers(1) }
             clock.advance(by: .seconds(1))
             await turns()
             #expect(letter.errors.count == 1)
