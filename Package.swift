@@ -27,6 +27,13 @@ let arguments = Target.Dependency.product(name: "ArgumentParser", package: "swif
 let rainbow = Target.Dependency.product(name: "Rainbow", package: "Rainbow")
 let signals = Target.Dependency.product(name: "UnixSignals", package: "swift-service-lifecycle")
 let csv = Target.Dependency.product(name: "SwiftCSV", package: "SwiftCSV")
+let hummingbird = Target.Dependency.product(name: "Hummingbird", package: "hummingbird")
+let hummingbirdCore = Target.Dependency.product(name: "HummingbirdCore", package: "hummingbird")
+let mustache = Target.Dependency.product(name: "Mustache", package: "swift-mustache")
+let httpTypes = Target.Dependency.product(name: "HTTPTypes", package: "swift-http-types")
+let lifecycle = Target.Dependency.product(name: "ServiceLifecycle", package: "swift-service-lifecycle")
+// NIO for tools, which need no trait for it.
+let toolNIO = Target.Dependency.product(name: "NIOCore", package: "swift-nio")
 
 let package = Package(
     name: "Ubiquity",
@@ -62,6 +69,9 @@ let package = Package(
         .package(url: "https://github.com/groue/GRDB.swift", from: "7.10.0"),
         .package(url: "https://github.com/onevcat/Rainbow", from: "4.2.2"),
         .package(url: "https://github.com/swiftcsv/SwiftCSV", from: "0.10.0"),
+        .package(url: "https://github.com/apple/swift-http-types", from: "1.8.0"),
+        .package(url: "https://github.com/hummingbird-project/hummingbird", from: "2.28.1", traits: []),
+        .package(url: "https://github.com/hummingbird-project/swift-mustache", from: "2.1.1"),
     ],
     targets: [
         // The layers, lowest first; a target imports only targets above it. `Tools/check-imports` enforces it.
@@ -148,14 +158,21 @@ let package = Package(
             name: "ConfiguredTransports", dependencies: ["ObjectTransfer", "SyncthingStatus", "UbiquityContainers", system], swiftSettings: settings),
 
         // What the tools have in common on a command line, and the tools: parse, call, print.
-        .target(name: "ToolSupport", dependencies: [arguments], swiftSettings: settings),
+        .target(name: "ToolSupport", dependencies: ["CLinux", arguments, system], swiftSettings: settings),
+        // HTTP for one user's browser.
+        .target(
+            name: "LoopbackServer", dependencies: [hummingbird, hummingbirdCore, httpTypes, lifecycle, toolNIO, logging], swiftSettings: settings),
         .executableTarget(
             name: "ubwatch",
             dependencies: [
-                "CLinux", "ConfiguredTransports", "SyncthingStatus", "ToolSupport", "TreeWatching", "UbiquityContainers", "StoreInspection",
-                "UbiquityStores", arguments, rainbow, system,
+                "CLinux", "ConfiguredTransports", "FileCoordination", "LoopbackServer", "SyncthingStatus", "ToolSupport", "TreeWatching",
+                "UbiquityContainers",
+                "StoreInspection", "UbiquityStores", arguments, rainbow, mustache, logging, system,
             ],
-            swiftSettings: settings),
+            resources: [
+                .embedInCode("Page/Files/pane.mustache"), .embedInCode("Page/Files/pane.css"), .embedInCode("Page/Files/pane.js"),
+                .embedInCode("Page/Files/icon.svg"),
+            ], swiftSettings: settings),
         // An event source over libinotifytools, which is GPL-2.0-only: a program of its own, linked by no library.
         .systemLibrary(name: "CInotifyTools"),
         .executableTarget(name: "inotifytools-source", dependencies: ["CInotifyTools"], swiftSettings: settings),
@@ -237,11 +254,18 @@ let package = Package(
         // How a test, or a tool that runs other programs, waits: with a limit, and saying for what.
         .target(name: "Waiting", path: "Tools/Waiting", swiftSettings: settings),
         .target(name: "ToolProcesses", dependencies: ["Waiting", subprocess, system], path: "Tools/ToolProcesses", swiftSettings: settings),
+        // Headless Chromium, by WebDriver.
+        .target(
+            name: "BrowserDriving", dependencies: ["ToolProcesses", "Waiting", subprocess, system], path: "Tools/BrowserDriving",
+            swiftSettings: settings),
+        .executableTarget(
+            name: "ubiquity-screenshots", dependencies: ["BrowserDriving", "ToolProcesses", "Waiting", arguments, system], path: "Tools/Screenshots",
+            swiftSettings: settings),
         .executableTarget(
             name: "ubiquity-bench",
             dependencies: [
                 "BareInotify", "CLinux", "TreeWatching", "FileCoordination", "UbiquityContainers", "ObjectTransfer", "RcloneTransfer", "HTTPPlaces",
-                "UbiquityStores", "StoreInspection", "Contributors", "ToolProcesses", arguments, grdb, system,
+                "UbiquityStores", "StoreInspection", "Contributors", "ToolProcesses", "BrowserDriving", arguments, grdb, system,
             ],
             path: "Tools/Benchmarks", swiftSettings: settings),
         .executableTarget(
@@ -321,8 +345,9 @@ let package = Package(
         .testTarget(
             name: "ToolTests",
             dependencies: [
-                "CLinux", "ToolProcesses", "ToolSupport", "Waiting", "UbiquityContainers", "StoreInspection", "UbiquityStores", "UbiquityTesting",
-                "ubwatch",
+                "BrowserDriving", "CLinux", "LoopbackServer", "ToolProcesses", "ToolSupport", "Waiting", "UbiquityContainers", "StoreInspection",
+                "UbiquityStores",
+                "UbiquityTesting", "ubwatch",
                 "ubcontrol", "ubiquityd", "ubtransfer", "ubiquity-torture",
                 "notes", "people", "people-by-state", "groceries", "scores", "texts", "ported",
                 "ubiquity-demo", "ubiquity-bench", "ubiquity-simulate", "ubiquity-wipes", system,

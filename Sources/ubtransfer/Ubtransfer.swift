@@ -53,13 +53,7 @@ struct Ubtransfer: AsyncParsableCommand {
             throw Refusal("\(place.socket) cannot be made (\(error)).", status: ToolExit.unavailable)
         }
         let serving = Task { await agent.serve(holding: lock) }
-        let signals = [SIGTERM, SIGINT, SIGHUP].map { number in
-            signal(number, SIG_IGN)
-            let source = DispatchSource.makeSignalSource(signal: number, queue: .global())
-            source.setEventHandler { serving.cancel() }
-            source.resume()
-            return source
-        }
+        let signals = EndSignals { serving.cancel() }
         await serving.value
         server.stop()
         withExtendedLifetime((lock, signals)) {}

@@ -1,4 +1,4 @@
-import Glibc
+import Foundation
 import Synchronization
 import SystemPackage
 import TreeWatching
@@ -94,11 +94,7 @@ final class EventsSummary: EventsPrinter {
         return text
     }
 
-    private static var now: Duration {
-        var time = timespec()
-        clock_gettime(CLOCK_REALTIME, &time)
-        return .seconds(time.tv_sec) + .nanoseconds(time.tv_nsec)
-    }
+    private static var now: Duration { .seconds(Date().timeIntervalSince1970) }
 
     private static func decimal(_ value: Double) -> String {
         let scaled = Int64((value * 1000).rounded())

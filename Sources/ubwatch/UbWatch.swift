@@ -12,7 +12,7 @@ struct UbWatch: AsyncParsableCommand {
         version: ToolVersion.text,
         subcommands: [
             LiveCommand.self, EventsCommand.self, StatusCommand.self, PeersCommand.self, ItemsCommand.self, ConflictsCommand.self, LogCommand.self,
-            VerifyCommand.self, WaitCommand.self, PolicyCommand.self, RejectedCommand.self,
+            VerifyCommand.self, ServeCommand.self, WaitCommand.self, PolicyCommand.self, RejectedCommand.self,
         ],
         defaultSubcommand: LiveCommand.self
     )

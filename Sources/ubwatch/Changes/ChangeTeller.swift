@@ -28,7 +28,11 @@ struct ChangeTeller: Sendable {
         case .rootBack: return new(time, .back, .container, "the container is back")
         case .created, .modified, .removed, .moved:
             let path = relative(change.path)
-            return tell(path, at: time, event(change), isDirectory: change.isDirectory, from: change.from.map(relative))
+            let from = change.from.map(relative)
+            var told = tell(path, at: time, event(change), isDirectory: change.isDirectory, from: from)
+            // A synchroniser writes an item beside its place.
+            if told?.kind == .item, change.kind == .moved, let from, ContainerPlace(from) == .draft { told?.isOwn = false }
+            return told
         }
     }
 

@@ -48,11 +48,13 @@ struct ContainerChange: Sendable, Equatable, Encodable {
     var epoch: Int64?
     /// The sequence of a log or baseline, or the number of a receipt.
     var sequence: Int64?
-    /// Whether the file belongs to this device.
+    /// Whether the file belongs to this device, or for an item, `false` if a synchroniser has brought it; nil if unknown.
     var isOwn: Bool?
+    /// The size of the file in bytes; nil if there is none, or it is gone.
+    var bytes: Int64?
 
     private enum CodingKeys: String, CodingKey {
-        case time, kind, level, text, container, path, isRemoved, store, peer, epoch, sequence, isOwn
+        case time, kind, level, text, container, path, isRemoved, store, peer, epoch, sequence, isOwn, bytes
     }
 
     func encode(to encoder: any Encoder) throws {
@@ -69,5 +71,19 @@ struct ContainerChange: Sendable, Equatable, Encodable {
         try values.encodeIfPresent(epoch, forKey: .epoch)
         try values.encodeIfPresent(sequence, forKey: .sequence)
         try values.encodeIfPresent(isOwn, forKey: .isOwn)
+        try values.encodeIfPresent(bytes, forKey: .bytes)
+    }
+}
+
+extension ContainerChange {
+    /// The direction in which a file was transferred; nil if the change is no transfer.
+    var direction: WritableKeyPath<TransferHistory.Column, TransferHistory.Amount>? {
+        guard isRemoved != true else { return nil }
+        switch kind {
+        case .log, .baseline, .value: return isOwn == true ? \.up : \.down
+        // What this device has written is on its way only when the transport says so.
+        case .item: return isOwn == false ? \.down : nil
+        default: return nil
+        }
     }
 }

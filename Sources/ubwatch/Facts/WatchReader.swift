@@ -1,6 +1,5 @@
 import ConfiguredTransports
 import Foundation
-import Glibc
 internal import StoreInspection
 import SystemPackage
 import UbiquityContainers
@@ -87,7 +86,8 @@ actor WatchReader {
             let isTelling = lines.filter { !quiet.contains($0.status) }
             items.listed = Array(isTelling.prefix(options.items))
             items.listed += lines.lazy.filter { quiet.contains($0.status) }.prefix(options.items - items.listed.count)
-            items.listed.sort { $0.path < $1.path }
+            let listed = items.listed
+            items.listed = try await blocking { listed.map(\.sized).sorted { $0.path < $1.path } }
             items.isWhole = items.listed.count == lines.count
         } catch {
             items.failure = "\(error)"
@@ -117,8 +117,19 @@ struct DirectoryIdentity: Sendable, Equatable {
 
     /// Nil if there is no directory at a path.
     init?(of path: FilePath) {
-        var status = stat()
-        guard path.withPlatformString({ lstat($0, &status) }) == 0, status.st_mode & S_IFMT == S_IFDIR else { return nil }
-        (device, inode) = (UInt64(status.st_dev), UInt64(status.st_ino))
+        guard let facts = try? FileManager.default.attributesOfItem(atPath: path.string), facts[.type] as? FileAttributeType == .typeDirectory,
+            let device = facts[.systemNumber] as? UInt64, let inode = facts[.systemFileNumber] as? UInt64
+        else { return nil }
+        (self.device, self.inode) = (device, inode)
+    }
+}
+
+extension ItemListing.Line {
+    /// The line with the size of the file that is here, if the transport tells none.
+    fileprivate var sized: Self {
+        guard size == nil, isHere, let facts = try? FileFacts(of: FilePath(path)), facts.kind == .file else { return self }
+        var line = self
+        line.size = facts.size
+        return line
     }
 }

@@ -144,7 +144,18 @@ actor ContainerWatch {
             }
             return teller.tell(change)
         }
-        if !changes.isEmpty { tell(.changes(changes)) }
+        if !changes.isEmpty { tell(.changes(changes.map(sized))) }
+    }
+
+    /// Adds the size of a file that is a transfer.
+    private func sized(_ change: ContainerChange) -> ContainerChange {
+        guard change.direction != nil, let name = change.path, let facts = try? FileFacts(of: path.pushing(FilePath(name))), facts.kind == .file
+        else {
+            return change
+        }
+        var change = change
+        change.bytes = facts.size
+        return change
     }
 
     // MARK: This device
@@ -200,7 +211,7 @@ actor ContainerWatch {
     /// What a transport knows changes without a change in the container.
     private func followTransport() async {
         // The container's own watch sees what happens in a directory.
-        guard let transport = try? reader.transport.get(), transport.kind == .syncthing else { return }
+        guard let transport = try? reader.transport.get(), [.syncthing, .cloud].contains(transport.kind) else { return }
         for await _ in transport.changes() { poker.yield() }
     }
 }

@@ -23,7 +23,7 @@ struct LiveCommand: AsyncParsableCommand {
             If standard output or input is not a terminal, TERM is “dumb”, or --plain is given: one line for each change, with the time (UTC) and \
             words. With --json one object a line: time; kind (state, gone, back, attached, detached, store, epoch, log, baseline, receipt, value, \
             draft, item, other, trouble, overflow); level; text; container; and where they apply path (from the container), isRemoved, store, peer, \
-            epoch, sequence, isOwn. The first line tells the account's state.
+            epoch, sequence, isOwn, bytes. The first line tells the account's state.
 
             ENVIRONMENT AND STATUS
             NO_COLOR, if set, has the effect of --no-color. SIGINT, SIGTERM and SIGHUP end the command as q does, with status 0, and restore the \

@@ -1,4 +1,3 @@
-import Dispatch
 import Foundation
 import Glibc
 import SystemPackage
@@ -17,13 +16,7 @@ struct LiveLines {
     func run() async {
         let (ends, end) = AsyncStream.makeStream(of: Void.self)
         signal(SIGPIPE, SIG_IGN)
-        let signals = [SIGINT, SIGTERM, SIGHUP].map { number in
-            signal(number, SIG_IGN)
-            let source = DispatchSource.makeSignalSource(signal: number, queue: .global())
-            source.setEventHandler { end.yield() }
-            source.resume()
-            return source
-        }
+        let signals = EndSignals { end.yield() }
         let output = EventsOutput()
         output.onGone = { end.yield() }
         let hasSeveral = containers.count > 1

@@ -113,7 +113,7 @@ struct LiveView {
     private static let lines = 50_000
 
     /// Returns a log's contents, as `ubwatch log` prints them.
-    private static func read(log path: String) async -> Detail {
+    static func read(log path: String) async -> Detail {
         let title = path.split(separator: "/").last.map(String.init) ?? path
         do {
             let (report, names) = try await blocking {

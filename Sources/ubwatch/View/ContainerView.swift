@@ -1,5 +1,6 @@
 import Foundation
 import StoreInspection
+import UbiquityContainers
 
 /// The view's state of one container: its facts, recent changes, and the state of each pane.
 struct ContainerView: Sendable {
@@ -9,7 +10,8 @@ struct ContainerView: Sendable {
     /// The reason why there are no facts, or no newer ones; nil if there are.
     private(set) var failure: String?
     private(set) var names = PeerNames()
-    var activity = Activity()
+    private(set) var transfers = TransferHistory()
+    private var itemTransfers = ItemTransfers()
     /// The recent changes of every level, newest first; dropped changes are not counted.
     private(set) var changes: [NumberedChange] = []
     /// The level of the visible changes.
@@ -38,9 +40,16 @@ struct ContainerView: Sendable {
 
     mutating func take(_ facts: WatchFacts) {
         if facts.items != self.facts?.items || self.facts == nil { stale.insert(.items) }
+        add(itemTransfers.take(facts.items, of: facts.transport?.kind), at: facts.time)
         stale.formUnion([.peers, .stores, .troubles, .storage])
         (names, failure) = (facts.names, nil)
         self.facts = facts.named(names)
+    }
+
+    /// Adds what was transferred elsewhere.
+    mutating func add(_ done: TransferHistory.Column, at now: Date) {
+        if done.up.files > 0 { transfers.add(done.up, \.up, at: now) }
+        if done.down.files > 0 { transfers.add(done.down, \.down, at: now) }
     }
 
     mutating func fail(_ reason: String) {
@@ -54,8 +63,8 @@ struct ContainerView: Sendable {
         for change in new {
             count += 1
             changes.append(NumberedChange(number: count, change: change))
-            guard change.kind == .log, change.isRemoved != true else { continue }
-            activity.add(exports: change.isOwn == true ? 1 : 0, imports: change.isOwn == true ? 0 : 1, at: now)
+            guard let direction = change.direction else { continue }
+            transfers.add(.init(files: 1, bytes: change.bytes ?? 0), direction, at: now)
         }
         // Dropping in bulk avoids moving the array for each change of a burst.
         if changes.count > 2 * Self.limit {
@@ -68,18 +77,22 @@ struct ContainerView: Sendable {
 
     /// Updates ages after time has passed.
     mutating func age(to now: Date) {
-        activity.advance(to: now)
+        transfers.advance(to: now)
         stale.formUnion([.peers, .stores, .troubles])
     }
 
     /// Makes the tables that are out of date.
-    mutating func prepare(at now: Date) {
+    ///
+    /// - Returns: their panes.
+    @discardableResult
+    mutating func prepare(at now: Date) -> Set<Pane> {
+        defer { stale = [] }
         for pane in stale {
             let table = TableMaker(view: self, now: now).table(of: pane)
             tables[pane] = table
             states[pane, default: TableState()].take(table)
         }
-        stale = []
+        return stale
     }
 
     /// Changes the state of a pane.

@@ -1,5 +1,8 @@
+import FileCoordination
 import Foundation
 import StoreInspection
+import SystemPackage
+import ToolSupport
 import UbiquityContainers
 import UbiquityStores
 
@@ -10,6 +13,9 @@ struct ViewFiles: Sendable {
     /// Returns a file's size and time; nil if it does not exist.
     var file: @Sendable (_ path: String) -> (bytes: Int64, modified: Date)?
 
+    /// Returns the values that lost in a store, newest first; none if it cannot be read.
+    var conflicts: @Sendable (_ store: String) -> [Conflict] = { _ in [] }
+
     /// The operations on real files.
     static let real = ViewFiles(
         names: { (try? FileManager.default.contentsOfDirectory(atPath: $0)) ?? [] },
@@ -18,7 +24,8 @@ struct ViewFiles: Sendable {
                 let size = attributes[.size] as? NSNumber
             else { return nil }
             return (size.int64Value, modified)
-        })
+        },
+        conflicts: { (try? InspectedStore.look(at: FilePath($0)) { try $0.conflicts(limit: 1000) }) ?? [] })
 }
 
 /// Makes the details of an entry from facts and recent changes.
@@ -156,13 +163,40 @@ struct DetailMaker {
         if let peer = trouble.peer {
             lines.append(field("peer", view.names[peer], target: trouble.store.map { .peer(peer, store: $0) }))
         }
-        return lines
+        return lines + values(of: trouble)
+    }
+
+    /// Returns both sides of a conflict.
+    private func values(of trouble: WatchFacts.Trouble) -> [Detail.Line] {
+        switch trouble.kind {
+        case .conflict:
+            let store = facts?.localStores.first { $0.content == trouble.store }?.files.first(where: \.isInUse)?.summary.file
+            let conflict = files.conflicts(store ?? "").first { trouble.subject.hasPrefix("\($0.record)") && $0.noticed == trouble.since }
+            guard let conflict else { return [] }
+            func lines(_ title: String, _ fields: [Conflict.Field]) -> [Detail.Line] {
+                fields.isEmpty ? [] : ["", title].map { .init($0, .bold) } + fields.map { .init("  \($0.column) = \($0.value)".printable) }
+            }
+            return lines("Lost:", conflict.lost) + lines(conflict.reason == .deletion ? "Its other values:" : "Shown instead:", conflict.others)
+        case .copy:
+            let copy = FilePath(view.path).pushing(FilePath(trouble.subject))
+            guard let original = ConflictName(copy.lastComponent?.string ?? "")?.original else { return [] }
+            return [("Lost:", copy), ("Shown instead:", copy.removingLastComponent().appending(original))].flatMap { title, path -> [Detail.Line] in
+                guard let file = files.file(path.string) else { return [] }
+                return [
+                    .init(""), .init(title, .bold), .init("  \(path.lastComponent?.string ?? "")"),
+                    .init("  \(WatchFacts.size(file.bytes)), modified \(date(file.modified))"),
+                ]
+            }
+        case .held, .quarantined, .kept: return []
+        }
     }
 
     private func detail(ofChange number: Int) -> [Detail.Line]? {
         guard let change = view.changes.first(where: { $0.number == number })?.change else { return nil }
         var lines = [field("time", date(change.time)), field("change", change.text)]
         if let path = change.path { lines.append(field("file", path)) }
+        // A list of changes of several containers leads nowhere.
+        guard !view.path.isEmpty else { return lines }
         if let store = change.store { lines.append(field("store", store, target: .store(store))) }
         if let store = change.store, let peer = change.peer { lines.append(field("peer", view.names[peer], target: .peer(peer, store: store))) }
         if change.kind == .log, let path = change.path { lines.append(.init("Enter shows the log", .bold, target: .log("\(view.path)/\(path)"))) }

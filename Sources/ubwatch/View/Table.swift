@@ -1,3 +1,5 @@
+import Foundation
+
 /// The rows and columns of a pane, made once for each change of the facts and drawn often.
 struct Table: Sendable, Equatable {
     struct Column: Sendable, Equatable {
@@ -15,11 +17,14 @@ struct Table: Sendable, Equatable {
         var style = CellStyle.plain
         /// The sort key; the text if there is none.
         var number: Double?
+        /// The time of which the text tells the age; nil if it tells none.
+        var date: Date?
 
-        init(_ text: String, _ style: CellStyle = .plain, number: Double? = nil) {
+        init(_ text: String, _ style: CellStyle = .plain, number: Double? = nil, date: Date? = nil) {
             self.text = text
             self.style = style
             self.number = number
+            self.date = date
         }
 
         /// A number, with a sign if it is negative.

@@ -70,7 +70,7 @@ struct TableMaker {
 
     private func age(_ date: Date?) -> Table.Cell {
         // The oldest date has the greatest number.
-        date.map { .init(Age.text(of: $0, at: now), number: now.timeIntervalSince($0)) } ?? .init("-", .dim, number: -1)
+        date.map { .init(Age.text(of: $0, at: now), number: now.timeIntervalSince($0), date: $0) } ?? .init("-", .dim, number: -1)
     }
 
     /// The table of the contents in the container, with this device's files for them.
@@ -134,7 +134,7 @@ struct TableMaker {
     private var items: Table {
         let columns: [Table.Column] = [
             .init(title: "Status", isFixed: true), .init(title: "Done", isRight: true, isFixed: true),
-            .init(title: "Bytes", isRight: true, isFixed: true), .init(title: "Item", isFlexible: true, isFixed: true),
+            .init(title: "Bytes", isRight: true, isFixed: true), .init(title: "Item", isFlexible: true, isFixed: true), .init(title: "Where"),
         ]
         let prefix = view.path.count + 1
         let rows = (facts?.items.listed ?? []).map { line -> Table.Row in
@@ -144,10 +144,31 @@ struct TableMaker {
                 id: line.path,
                 cells: [
                     .init(line.status.rawValue, Self.style(of: line.status)), done, line.size.map(bytes) ?? .init(""), .init(name + line.details),
+                    .init(place(of: line), .dim),
                 ],
                 target: .item(line.path))
         }
         return Table(columns: columns, rows: rows, empty: facts?.items.failure ?? nothing("no items in this container"))
+    }
+
+    /// Returns who has an item, as far as the transport tells.
+    private func place(of line: ItemListing.Line) -> String {
+        let others: String
+        switch facts?.transport?.kind {
+        case .cloud: others = "the cloud"
+        case .syncthing:
+            let devices = facts?.transport?.devices ?? []
+            let haveAll = devices.filter { $0.missingItems == 0 }
+            guard line.isHere, line.status == .current, haveAll.count < devices.count else {
+                others = devices.count == 1 ? devices[0].name : "the other devices"
+                break
+            }
+            return haveAll.isEmpty ? "here, and another device" : "here, and \(haveAll.map(\.name).joined(separator: ", "))"
+        case .directory: return "the shared directory"
+        case nil, .some(.none): return line.isHere ? "here" : "elsewhere"
+        }
+        guard line.isHere else { return others }
+        return line.status == .current ? "here, and \(others)" : "here"
     }
 
     private static func style(of status: ItemStatus) -> CellStyle {

@@ -157,12 +157,13 @@ struct ViewLayout {
     }
 
     private mutating func drawGraph() {
-        let kinds: [(String, KeyPath<Activity.Column, Int>, CellStyle)] = [("exports", \.exports, .green), ("imports", \.imports, .blue)]
+        typealias Direction = KeyPath<TransferHistory.Column, TransferHistory.Amount>
+        let kinds: [(String, Direction, CellStyle)] = [("exports", \.up, .green), ("imports", \.down, .blue)]
         for (name, value, style) in kinds {
-            let total = "\(view.activity.total(value))"
+            let total = "\(view.transfers.hour.files(value))"
             let column = screen.put("\(name) ", row: row, column: 0, style: .dim)
             let width = max(0, columns - column - total.count - 1)
-            screen.put(view.activity.bars(value, width: width), row: row, column: column, style: style)
+            screen.put(view.transfers.hour.bars(value, width: width), row: row, column: column, style: style)
             screen.put(total, row: row, column: columns - total.count, style: style)
             row += 1
         }

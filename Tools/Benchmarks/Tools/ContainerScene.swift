@@ -11,11 +11,14 @@ struct ContainerScene {
     /// A device home without a signed-in account.
     let home: FilePath
     let container: FilePath
+    /// The number of directories of its items, which are items too.
+    let directories: Int
 
     init(peers: Int, logsPerPeer: Int, items: Int) throws {
         directory = FilePath(FileManager.default.temporaryDirectory.path).appending("ubiquity-scene-\(UUID().uuidString)")
         home = directory.appending("home")
         container = directory.appending("root/bench/org.example.bench")
+        directories = items == 0 ? 0 : 1 + (items + 99) / 100
         let layout = ContentLayout(container: container, content: "Items")
         for made in [home, container.appending(".ubiquity"), layout.epochs] {
             try FileManager.default.createDirectory(atPath: made.string, withIntermediateDirectories: true)

@@ -5,7 +5,11 @@ import SystemPackage
 /// Measures the tools for people on a container of 50 peers, 100,000 logs and 10,000 items.
 enum ToolsSuite: Suite {
     static func run(_ report: Report) async throws {
-        guard ["ubwatch_status_ms", "ubwatch_idle_cpu_percent"].contains(where: { report.wants($0) }) else { return }
+        if ["ubwatch_status_ms", "ubwatch_idle_cpu_percent"].contains(where: { report.wants($0) }) { try terminal(report) }
+        if PaneFigures.metrics.contains(where: { report.wants($0) }) { try await PaneFigures.run(report) }
+    }
+
+    private static func terminal(_ report: Report) throws {
         let scene = try ContainerScene(peers: 50, logsPerPeer: 2000, items: 10_000)
         defer { scene.remove() }
         if report.wants("ubwatch_status_ms") { try status(report, scene) }

@@ -196,7 +196,7 @@ import Testing
         #expect(state.view.changes.first?.change == gone)
         _ = press("6", &state)
         #expect(rows(&state).first { $0.contains("Notes: log") }?.hasSuffix("Notes: log 10000") == true)
-        #expect(state.view.activity.total(\.imports) == 10_000)
+        #expect(state.view.transfers.hour.files(\.down) == 10_000)
     }
 
     @Test(

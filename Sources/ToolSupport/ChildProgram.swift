@@ -1,14 +1,14 @@
-import CLinux
-import Foundation
-import Glibc
-import SystemPackage
+internal import CLinux
+internal import Foundation
+internal import Glibc
+package import SystemPackage
 
-/// Other programs that the setup runs; see posix_spawn(3).
+/// Other programs that a tool runs; see posix_spawn(3).
 ///
 /// A program gets its standard streams and no other descriptor, so what it leaves running keeps none of this process.
-enum ChildProgram {
+package enum ChildProgram {
     /// Returns the path of a program on the `PATH`; nil if there is none.
-    static func path(_ name: String, environment: [String: String] = ProcessInfo.processInfo.environment) -> FilePath? {
+    package static func path(_ name: String, environment: [String: String] = ProcessInfo.processInfo.environment) -> FilePath? {
         (environment["PATH"] ?? "/usr/local/bin:/usr/bin:/bin").split(separator: ":").filter { $0.hasPrefix("/") }
             .map { FilePath(String($0)).appending(name) }.first { $0.withPlatformString { access($0, X_OK) } == 0 }
     }
@@ -23,7 +23,7 @@ enum ChildProgram {
     ///   - isShown: whether it writes to this process's output; otherwise its output is returned.
     /// - Returns: its exit status, or -1 after a signal, and what it wrote to standard output and standard error.
     /// - Throws: `Errno` when it cannot be started.
-    static func run(
+    package static func run(
         _ program: FilePath, _ arguments: [String], environment: [String: String] = [:], input: String = "", isShown: Bool = false
     ) throws(Errno) -> (status: Int32, output: String) {
         let (stdin, stdout) = (try pipe(), try pipe())
@@ -62,7 +62,7 @@ enum ChildProgram {
     ///   - log: the file to which its output is appended.
     /// - Returns: its process.
     /// - Throws: `Errno`.
-    static func startDetached(_ program: FilePath, _ arguments: [String], log: FilePath) throws(Errno) -> Int32 {
+    package static func startDetached(_ program: FilePath, _ arguments: [String], log: FilePath) throws(Errno) -> Int32 {
         // POSIX_SPAWN_SETSID.
         try spawn(program, arguments, flags: 0x80) { actions in
             posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0)
@@ -72,7 +72,7 @@ enum ChildProgram {
     }
 
     /// Whether a program that this process has started has ended.
-    static func hasEnded(_ process: Int32) -> Bool { waitpid(process, nil, WNOHANG) == process }
+    package static func hasEnded(_ process: Int32) -> Bool { waitpid(process, nil, WNOHANG) == process }
 
     private static func pipe() throws(Errno) -> (reading: Int32, writing: Int32) {
         var ends: [CInt] = [0, 0]
