@@ -4,10 +4,11 @@ internal import Synchronization
 
 /// Lets only this user's own browser in, and tells it to take nothing from elsewhere.
 struct LoopbackGate<Context: RequestContext>: RouterMiddleware {
-    /// Who is let in; nil until the server has its port.
+    /// Holds the rule that lets requests in.
     final class Keeper: Sendable {
         private let access = Mutex<LoopbackAccess?>(nil)
 
+        /// The rule; nil until the server has its port.
         var present: LoopbackAccess? {
             get { access.withLock { $0 } }
             set { access.withLock { $0 = newValue } }

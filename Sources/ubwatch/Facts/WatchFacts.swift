@@ -111,8 +111,16 @@ struct WatchFacts: Sendable, Codable, Equatable {
         /// The SQLite files of this device's stores, with the files beside them.
         var local = Amount()
 
+        /// The parts of the container with their names, in a stable order; no byte is in two of them.
+        var kinds: [(name: String, amount: Amount)] {
+            [
+                ("documents", documents), ("logs", logs), ("large values", values), ("baselines", baselines), ("receipts", receipts),
+                ("marks", marks), ("being written", temporary), ("other", other),
+            ]
+        }
+
         /// The bytes of the container.
-        var bytes: Int64 { [documents, logs, values, baselines, receipts, marks, temporary, other].reduce(0) { $0 + $1.bytes } }
+        var bytes: Int64 { kinds.reduce(0) { $0 + $1.amount.bytes } }
     }
 
     /// The space where the container lies.

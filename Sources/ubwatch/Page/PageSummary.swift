@@ -97,16 +97,6 @@ extension CellStyle {
     }
 }
 
-extension WatchFacts.Storage {
-    /// The parts of the container, in a stable order; no byte is in two of them.
-    var kinds: [(name: String, amount: WatchFacts.Amount)] {
-        [
-            ("documents", documents), ("logs", logs), ("large values", values), ("baselines", baselines), ("receipts", receipts), ("marks", marks),
-            ("being written", temporary), ("other", other),
-        ]
-    }
-}
-
 extension WatchFacts {
     /// A sentence each for the account, for what carries the container, and for each store.
     fileprivate var sentences: [PageSummary.Sentence] { [accountSentence, transportSentence] + storeSentences }

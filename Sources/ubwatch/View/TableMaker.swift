@@ -204,11 +204,7 @@ struct TableMaker {
         ]
         guard let facts else { return Table(columns: columns, empty: nothing("")) }
         let storage = facts.storage
-        let kinds: [(String, WatchFacts.Amount)] = [
-            ("documents", storage.documents), ("logs", storage.logs), ("large values", storage.values), ("baselines", storage.baselines),
-            ("receipts", storage.receipts), ("marks", storage.marks), ("being written", storage.temporary), ("other", storage.other),
-            ("quarantined, of these", storage.quarantined), ("on this device", storage.local),
-        ]
+        let kinds = storage.kinds + [("quarantined, of these", storage.quarantined), ("on this device", storage.local)]
         let isOver = facts.isOverMark
         let most = max(1, kinds.map(\.1.bytes).max() ?? 1)
         var rows = kinds.map { kind, amount -> Table.Row in

@@ -100,6 +100,13 @@ extension PageTests {
                 #expect(found["peers"]?.count == 2 && found["peers"]?.contains { $0.contains { $0.contains("+1") } } == true, "\(found)")
                 #expect(Set(found["troubles"]?.map { $0[0] } ?? []) == ["conflict", "copy"], "\(found)")
                 #expect((found["items"]?.count ?? 0) >= 3 && found["stores"]?.count == 1 && (found["storage"]?.count ?? 0) >= 10, "\(found)")
+                // The details of a conflict have both sides.
+                try await page.choose("troubles")
+                for (kind, sides) in [("conflict", ["body = mine", "body = theirs"]), ("copy", ["Letter.sync-conflict", "Letter.txt"])] {
+                    try await page.click("#pane tbody tr[data-id^='\(kind) '] .open")
+                    for words in sides + ["Lost:", "Shown instead:"] { try await page.shows(words, in: "#detail-lines") }
+                    try await page.click("#detail-close")
+                }
             }
         }
     }

@@ -6,7 +6,7 @@ import Testing
 import ToolProcesses
 
 extension PageTests {
-    /// Who gets nothing.
+    /// Requests that the server refuses.
     @Suite struct Refusals {
         /// A request of each kind, with a body where it has one.
         private static let requests = [

@@ -1,5 +1,6 @@
 import Foundation
 import Testing
+import UbiquityContainers
 
 @testable import ubwatch
 
@@ -37,5 +38,27 @@ struct TransferHistoryTests {
         history.add(.init(files: 8, bytes: 0), \.up, at: start)
         history.add(.init(files: 1, bytes: 0), \.down, at: start + 10)
         #expect(history.hour.bars(\.up, width: 4) == "··█·" && history.hour.bars(\.down, width: 4) == "···▁")
+    }
+
+    private func items(_ states: [String: ItemState], failure: String? = nil) -> WatchFacts.Items {
+        var items = WatchFacts.Items()
+        items.listed = states.map { .init(path: $0.key, state: $0.value) }.sorted { $0.path < $1.path }
+        items.failure = failure
+        return items
+    }
+
+    @Test("An item that was on its way and has arrived counts once, also if the transport was silent meanwhile; one that was there does not")
+    func itemTransfers() {
+        var transfers = ItemTransfers()
+        let moving = items(["/c/in": .init(.downloading, size: 5), "/c/out": .init(.uploading, size: 7), "/c/old": .init(.current, size: 9)])
+        let done = items(["/c/in": .init(.current, size: 5), "/c/out": .init(.current, size: 7), "/c/old": .init(.current, size: 9)])
+        #expect(transfers.take(moving, of: .cloud) == .init())
+        #expect(transfers.take(items([:], failure: "no answer"), of: .cloud) == .init())
+        #expect(transfers.take(items(["/c/in": .init(.failed), "/c/out": .init(.unknown)]), of: .cloud) == .init())
+        #expect(transfers.take(done, of: .cloud) == .init(up: .init(files: 1, bytes: 7), down: .init(files: 1, bytes: 5)))
+        #expect(transfers.take(done, of: .cloud) == .init())
+        // What Syncthing renames into place is a change that the watch sees.
+        _ = transfers.take(moving, of: .syncthing)
+        #expect(transfers.take(done, of: .syncthing) == .init(up: .init(files: 1, bytes: 7)))
     }
 }
