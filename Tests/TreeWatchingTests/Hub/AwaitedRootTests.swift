@@ -49,6 +49,7 @@ struct AwaitedRootTests {
         #expect(try await reader.kinds(through: .rootLost(.deleted)).last == .rootLost(.deleted))
         try stage.perform(["mkdir", "a/b/root/e"])
         #expect(try await reader.kinds(through: .rescanned).contains(.rootBack))
+        try await watcher.settled()
         #expect(try await watcher.knownPaths() == ["e/"])
     }
 
@@ -194,6 +195,7 @@ struct AwaitedRootTests {
         defer { watcher.close() }
         tree.createDirectory("/u/closed/root/d")
         _ = try await reader.kinds(through: .ready)
+        try await watcher.settled()
         #expect(try await watcher.knownPaths() == ["d/"])
     }
 
