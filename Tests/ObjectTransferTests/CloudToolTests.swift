@@ -148,7 +148,7 @@ struct CloudToolTests {
             let mac = try world.device("mac")
             let agent = try await mac.start()
             try await mac.transfer()
-            try FileManager.default.removeItem(atPath: mac.device.home.path.string)
+            try await removeInUse(mac.device.home.path.string)
             let outcome = try await within("the agent ends", limit: .seconds(180)) { try await agent.end() }
             #expect(outcome.status == 0 && outcome.errors.contains("so this agent ends"), "\(outcome)")
         }

@@ -246,7 +246,7 @@ struct RefusalTests {
             try await store.execute("INSERT INTO person (id) VALUES ('a')")
             let notices = store.notices.limited().makeAsyncIterator()
             let container = try await devices[0].container().path
-            try FileManager.default.removeItem(atPath: container.string)
+            try await removeInUse(container.string)
             var reasons: [StoreNotice] = []
             // The tree goes bottom up: the content or the mark may be missed before the container is.
             while let notice = try await notices.next() {
