@@ -13,6 +13,8 @@ let settings: [SwiftSetting] =
     ] + (ProcessInfo.processInfo.environment["UBIQUITY_STRICT"] == nil ? [] : [.treatAllWarnings(as: .error)])
 
 let system = Target.Dependency.product(name: "SystemPackage", package: "swift-system")
+let metrics = Target.Dependency.product(name: "CoreMetrics", package: "swift-metrics")
+let metricsTesting = Target.Dependency.product(name: "MetricsTestKit", package: "swift-metrics")
 let logging = Target.Dependency.product(name: "Logging", package: "swift-log")
 let grdb = Target.Dependency.product(name: "GRDB", package: "GRDB.swift")
 let sqlite = Target.Dependency.product(name: "GRDBSQLite", package: "GRDB.swift")
@@ -60,6 +62,7 @@ let package = Package(
     dependencies: [
         .package(url: "https://github.com/apple/swift-system", from: "1.8.1"),
         .package(url: "https://github.com/apple/swift-log", from: "1.16.2"),
+        .package(url: "https://github.com/apple/swift-metrics", from: "2.13.0"),
         .package(url: "https://github.com/swiftlang/swift-subprocess", from: "1.0.2"),
         .package(url: "https://github.com/apple/swift-nio", from: "2.101.2"),
         .package(url: "https://github.com/apple/swift-nio-ssl", from: "2.37.0"),
@@ -81,7 +84,7 @@ let package = Package(
         .target(name: "ByteCoding", swiftSettings: settings),
         // SHA-256, of which the names of files and the lists of what they hold are made.
         .target(name: "ContentHashing", dependencies: ["COpenSSL", system], swiftSettings: settings),
-        .target(name: "TreeWatching", dependencies: ["CLinux", system, logging], swiftSettings: settings),
+        .target(name: "TreeWatching", dependencies: ["CLinux", system, logging, metrics], swiftSettings: settings),
         .target(name: "FileCoordination", dependencies: ["ByteCoding", "CLinux", "TreeWatching", system, logging], swiftSettings: settings),
         .target(
             name: "UbiquityContainers",
@@ -158,7 +161,7 @@ let package = Package(
             name: "ConfiguredTransports", dependencies: ["ObjectTransfer", "SyncthingStatus", "UbiquityContainers", system], swiftSettings: settings),
 
         // What the tools have in common on a command line, and the tools: parse, call, print.
-        .target(name: "ToolSupport", dependencies: ["CLinux", arguments, system], swiftSettings: settings),
+        .target(name: "ToolSupport", dependencies: ["CLinux", arguments, logging, system], swiftSettings: settings),
         // HTTP for one user's browser.
         .target(
             name: "LoopbackServer", dependencies: [hummingbird, hummingbirdCore, httpTypes, lifecycle, toolNIO, logging], swiftSettings: settings),
@@ -192,7 +195,11 @@ let package = Package(
 
         .executableTarget(
             name: "ubtransfer",
-            dependencies: ["CLinux", "ObjectTransfer", "RcloneTransfer", "ToolSupport", "TreeWatching", "UbiquityContainers", arguments, system],
+            dependencies: [
+                "CLinux", "ObjectTransfer", "RcloneTransfer", "ToolSupport", "TreeWatching", "UbiquityContainers", arguments, lifecycle, signals,
+                logging,
+                system,
+            ],
             swiftSettings: settings),
 
         // Examples and benchmarks, part of no product.
@@ -207,6 +214,10 @@ let package = Package(
             swiftSettings: settings),
         .executableTarget(
             name: "people-by-state", dependencies: ["PeopleStore", "Ubiquity", arguments, grdb], path: "Examples/People/ByState",
+            swiftSettings: settings),
+        .target(name: "JournalModel", dependencies: ["Ubiquity", grdb, system], path: "Examples/Journal/Model", swiftSettings: settings),
+        .executableTarget(
+            name: "journal", dependencies: ["JournalModel", "Ubiquity", arguments, grdb, signals, system], path: "Examples/Journal/Tool",
             swiftSettings: settings),
         // As an app has it that is no part of this package: without our settings.
         .executableTarget(name: "groceries", dependencies: ["Ubiquity", grdb], path: "Examples/Tutorial"),
@@ -253,6 +264,9 @@ let package = Package(
         .target(name: "BareInotify", path: "Tools/Reference", exclude: ["main.c"]),
         // How a test, or a tool that runs other programs, waits: with a limit, and saying for what.
         .target(name: "Waiting", path: "Tools/Waiting", swiftSettings: settings),
+        // What a test reads of the metrics that are recorded.
+        .target(
+            name: "MetricsReading", dependencies: ["TreeWatching", metrics, metricsTesting], path: "Tools/MetricsReading", swiftSettings: settings),
         .target(name: "ToolProcesses", dependencies: ["Waiting", subprocess, system], path: "Tools/ToolProcesses", swiftSettings: settings),
         // Headless Chromium, by WebDriver.
         .target(
@@ -287,11 +301,15 @@ let package = Package(
         .testTarget(
             name: "TreeWatchingTests",
             dependencies: [
-                "TreeWatching", "UbiquityTesting", "ToolProcesses", "Waiting", "ubwatch", "inotifytools-source", "CLinux", logging, system,
+                "TreeWatching", "UbiquityTesting", "MetricsReading", "ToolProcesses", "Waiting", "ubwatch", "inotifytools-source", "CLinux", logging,
+                metrics, metricsTesting, system,
             ],
             exclude: ["Scripts"], swiftSettings: settings),
         .testTarget(
-            name: "FileCoordinationTests", dependencies: ["ByteCoding", "CLinux", "FileCoordination", "UbiquityTesting", "Waiting", system, logging],
+            name: "FileCoordinationTests",
+            dependencies: [
+                "ByteCoding", "CLinux", "FileCoordination", "MetricsReading", "TreeWatching", "UbiquityTesting", "Waiting", system, logging, metrics,
+            ],
             swiftSettings: settings),
         .testTarget(
             name: "UbiquityContainersTests",
@@ -317,8 +335,8 @@ let package = Package(
             dependencies: [
                 "TreeWatching", "UbiquityContainers", "StoreFormat", "StoreAuthority", "StoreRecords", "StoreExchange", "StoreInspection",
                 "HTTPPlaces", "UbiquityStores", "Contributors", "SignedSimulation", "PlaceSimulation", "UbiquityTesting", "FuzzDecoders",
-                "ToolProcesses", "Waiting",
-                grdb, sqlite, system, logging,
+                "FileCoordination", "MetricsReading", "ObjectTransfer", "ToolProcesses", "Waiting",
+                grdb, sqlite, system, logging, metrics,
             ],
             exclude: ["FuzzFinds"], swiftSettings: settings),
         .testTarget(
@@ -326,15 +344,21 @@ let package = Package(
             dependencies: [
                 "ContentHashing", "FileCoordination", "ObjectTransfer", "RcloneTransfer", "TransferSimulation", "ToolProcesses", "TreeWatching",
                 "UbiquityContainers",
-                "UbiquityStores", "UbiquityTesting", "Waiting", "ubtransfer", "ubcontrol", grdb, system,
+                "UbiquityStores", "UbiquityTesting", "MetricsReading", "Waiting", "ubtransfer", "ubcontrol", grdb, system, metrics,
             ],
             swiftSettings: settings),
         .testTarget(
             name: "UbiquityTestingTests", dependencies: ["UbiquityContainers", "UbiquityStores", "UbiquityTesting", "Waiting", grdb, system],
             swiftSettings: settings),
+        // Code of other packages' documentation, on synced stores.
+        .testTarget(
+            name: "NeighbourTests", dependencies: ["Ubiquity", "UbiquityTesting", "Waiting", grdb, system], swiftSettings: settings),
         .testTarget(
             name: "PeopleTests", dependencies: ["PeopleStore", "Ubiquity", "UbiquityTesting", "Waiting", grdb, system], path: "Examples/People/Tests",
             swiftSettings: settings),
+        .testTarget(
+            name: "JournalTests", dependencies: ["JournalModel", "Ubiquity", "UbiquityTesting", "Waiting", grdb, system],
+            path: "Examples/Journal/Tests", swiftSettings: settings),
         .testTarget(
             name: "SyncthingTests",
             dependencies: [
@@ -348,9 +372,9 @@ let package = Package(
                 "BrowserDriving", "CLinux", "LoopbackServer", "ToolProcesses", "ToolSupport", "Waiting", "UbiquityContainers", "StoreInspection",
                 "UbiquityStores",
                 "UbiquityTesting", "ubwatch",
-                "ubcontrol", "ubiquityd", "ubtransfer", "ubiquity-torture",
-                "notes", "people", "people-by-state", "groceries", "scores", "texts", "ported",
-                "ubiquity-demo", "ubiquity-bench", "ubiquity-simulate", "ubiquity-wipes", system,
+                "ubcontrol", "ubiquityd", "ubtransfer", "inotifytools-source", "ubiquity-torture",
+                "notes", "people", "people-by-state", "groceries", "journal", "scores", "texts", "ported",
+                "ubiquity-demo", "ubiquity-bench", "ubiquity-simulate", "ubiquity-wipes", logging, system,
             ],
             swiftSettings: settings),
     ],

@@ -80,6 +80,8 @@ extension TreeWatcher {
         ///
         /// A custom source serves one watcher.
         package var sharing = Sharing.alone
+        /// Records the watcher's metrics; nil for a recorder of its own.
+        package var metrics: MetricRecorder?
         /// How many changes a subscription keeps for its reader before it folds them into net differences.
         public var readerLimit = 65_536
         /// How many bytes of delivered changes are kept for ``TreeWatcher/changes(since:)``.
@@ -89,7 +91,10 @@ extension TreeWatcher {
         /// Called on the watching thread with the reason why a subtree cannot be watched, once for each subtree.
         ///
         /// Logs a warning unless it is set.
-        public var diagnostics: @Sendable (TreeWatchingError) -> Void = { error in Logger.ubiquity.warning("\(error.message)") }
+        public var diagnostics: @Sendable (TreeWatchingError) -> Void = { error in
+            Logger.ubiquity.warning(
+                "\(error.message)", metadata: .facts(error.path.map { [.event: "unwatched", .path: $0.string] } ?? [.event: "unwatched"]))
+        }
 
         /// Everything at its default: the kernel's events, at once, without attributes.
         public init() {}

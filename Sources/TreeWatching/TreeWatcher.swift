@@ -52,7 +52,8 @@ public final class TreeWatcher: Sendable {
         readerLimit = options.readerLimit
         identifier = Self.lastIdentifier.add(1, ordering: .relaxed).newValue
         let bytes = root.bytes
-        hub.post { [identifier] loop in loop.open(TreeView(identifier: identifier, root: bytes, options: options)) }
+        let metrics = options.metrics ?? MetricRecorder()
+        hub.post { [identifier] loop in loop.open(TreeView(identifier: identifier, root: bytes, options: options, metrics: metrics)) }
     }
 
     deinit { close() }

@@ -2,6 +2,7 @@ import CLinux
 import Dispatch
 import Glibc
 import SystemPackage
+import TreeWatching
 
 /// Receives each event of the arbiter with the actions that follow, in the arbiter's order; a broker's actions come
 /// without an event.
@@ -22,6 +23,20 @@ struct ClientState {
         var resume: (@Sendable (Outcome) -> Void)?
         /// The error that a cancellation throws.
         var cancellation: (any Error)?
+        private let began = ContinuousClock.now
+        /// It records for the task that accesses, because the client serves all of them.
+        private let metrics = MetricRecorder()
+
+        init(coordinator: UInt64, request: ClaimRequest) { (self.coordinator, self.request) = (coordinator, request) }
+
+        /// Records how long the claim has waited for its outcome.
+        func record(_ outcome: Outcome) {
+            let isGranted = if case .success = outcome { true } else { false }
+            let isWrite = request.items.contains(where: \.access.writes)
+            metrics.time(
+                .coordinationWait, ContinuousClock.now - began,
+                [.access: isWrite ? "write" : "read", .outcome: isGranted ? "granted" : "failed"])
+        }
     }
 
     /// The effects to perform after the lock is released.

@@ -160,15 +160,21 @@ package final class CoordinationClient: Sendable {
 
     /// Calls a closure once with a claim's outcome, at once if the outcome is known.
     func onOutcome(of id: ClaimID, _ resume: @escaping @Sendable (Outcome) -> Void) {
-        let known = state.withLock { state -> Outcome? in
-            guard let outcome = state.waiters[id]?.outcome else {
-                state.waiters[id]?.resume = resume
+        let known = state.withLock { state -> (ClientState.Waiter, Outcome)? in
+            guard let waiter = state.waiters[id] else { return nil }
+            guard let outcome = waiter.outcome else {
+                state.waiters[id]!.resume = { outcome in
+                    waiter.record(outcome)
+                    resume(outcome)
+                }
                 return nil
             }
             state.waiters[id] = nil
-            return outcome
+            return (waiter, outcome)
         }
-        if let known { resume(known) }
+        guard let (waiter, outcome) = known else { return }
+        waiter.record(outcome)
+        resume(outcome)
     }
 
     /// Gives up a claim that still waits; a granted claim stays.

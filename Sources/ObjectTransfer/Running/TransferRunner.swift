@@ -91,7 +91,8 @@ package actor TransferRunner {
         options: TransferOptions = TransferOptions(), board: TransferBoard = TransferBoard(), log: Logger? = .ubiquity,
         now: @escaping @Sendable () -> Date = { Date() }, newIdentifier: @escaping @Sendable () -> UUID = { UUID() }
     ) throws {
-        edges = Edges(store: store, disk: disk, documents: documents, memory: memory, log: log, now: now, newIdentifier: newIdentifier)
+        edges = Edges(
+            store: MeteredObjectStore(store), disk: disk, documents: documents, memory: memory, log: log, now: now, newIdentifier: newIdentifier)
         (self.account, self.situation, self.options, self.board) = (account, situation, options, board)
         if let kept = try memory.load(account) {
             book = kept
@@ -160,7 +161,11 @@ package actor TransferRunner {
     }
 
     func note(_ error: ObjectStoreError, _ outcome: inout Outcome) {
-        log?.info("\(account): \(error.kind): \(error.reason)")
+        log?.info(
+            "\(account): \(error.kind): \(error.reason)",
+            metadata: .facts([
+                .event: "transferFailed", .account: account.description, .reason: error.kind.rawValue, .error: error.reason,
+            ]))
         switch error.kind {
         case .authorization: outcome.block = .authorization(error.reason)
         case .quota: outcome.block = .quota(error.reason)
@@ -286,7 +291,11 @@ package actor TransferRunner {
     func setFault(_ path: some CustomStringConvertible, _ reason: String) {
         let key = path.description
         let attempts = (faults[key]?.attempts ?? 0) + 1
-        if faults[key]?.reason != reason { log?.warning("\(key): \(reason)") }
+        if faults[key]?.reason != reason {
+            log?.warning(
+                "\(key): \(reason)",
+                metadata: .facts([.event: "transferFault", .account: account.description, .path: key, .error: reason]))
+        }
         faults[key] = Fault(reason: reason, attempts: attempts)
         failed.insert(key)
     }

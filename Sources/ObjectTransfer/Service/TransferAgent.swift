@@ -16,7 +16,7 @@ package actor TransferAgent {
     let home: TransferHome
     private let open: Opening
     private let options: TransferOptions
-    private let log = Logger.ubiquity
+    private var log = AgentLog()
     private let board = TransferBoard()
     var run: Run?
     var status = TransferStatus(.off)
@@ -88,9 +88,12 @@ package actor TransferAgent {
         }
         var timer: Task<Void, Never>?
         var turn = 0
+        // The first pass begins.
+        status.since = Date()
+        tell()
         while !Task.isCancelled {
             if lock?.isReplaced == true {
-                log.warning("transfer: the lock in \(home.directory) is gone or another one, so this agent ends")
+                log.logger.warning("transfer: the lock in \(home.directory) is gone or another one, so this agent ends")
                 break
             }
             let wait = await passOnce()
@@ -144,7 +147,6 @@ package actor TransferAgent {
             return .zero
         } catch {
             set(.blocked, block: "unusable", "\(error)")
-            log.error("transfer: \(error)")
             return .seconds(60)
         }
     }
@@ -229,7 +231,7 @@ package actor TransferAgent {
             let url = URL(filePath: directory.pushing(FilePath(path.description)).string, directoryHint: .notDirectory)
             try await FileCoordinator.evict(url, deadline: .after(.seconds(5)), accessor: evict)
         }
-        if let count, count > 0 { log.info("transfer: \(count) documents evicted, because less than \(least) bytes were free") }
+        if let count, count > 0 { log.logger.info("transfer: \(count) documents evicted, because less than \(least) bytes were free") }
     }
 
     private func schedule(_ begun: Run) -> Duration {
@@ -243,6 +245,14 @@ package actor TransferAgent {
             peers: Set(account.record.peers.values.compactMap { PeerIdentifier($0.identifier) }),
             limit: try home.home.configuration.massDeletion ?? MassDeletionLimit(), allowed: allowed,
             downloads: DownloadRules(try home.home.downloads))
+    }
+
+    /// Waits until the first pass has begun.
+    ///
+    /// - Returns: false if the task was cancelled, or the agent has ended, before.
+    package func begun() async -> Bool {
+        for await _ in follow() where status.since != nil { return true }
+        return false
     }
 
     // MARK: The account
@@ -273,6 +283,8 @@ package actor TransferAgent {
             return try await currentRun()
         }
         end()
+        (status.account, status.remote) = (account.name.description, cloud.remote)
+        log.name(status)
         let store: any ObjectStore
         do {
             store = try await open(cloud, account.name)
@@ -298,8 +310,6 @@ package actor TransferAgent {
         run = Run(
             account: account.name, root: root, cloud: cloud, runner: runner, store: store, index: index,
             watch: watch(root.appending(account.name.description), account.name, packages))
-        status.account = account.name.description
-        status.remote = cloud.remote
         return run
     }
 
@@ -309,6 +319,7 @@ package actor TransferAgent {
         if let store = run?.store { Task { await store.close() } }
         run = nil
         (status.account, status.remote) = (nil, nil)
+        log.name(status)
     }
 
     // MARK: Changes here
@@ -392,6 +403,7 @@ package actor TransferAgent {
     private func set(_ activity: TransferStatus.Activity, block: String? = nil, _ reason: String? = nil) {
         if status.activity != activity || status.block != block { status.since = Date() }
         (status.activity, status.block, status.reason) = (activity, block, reason)
+        log.note(status)
         tell()
     }
 

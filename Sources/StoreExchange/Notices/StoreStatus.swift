@@ -36,6 +36,10 @@ public struct StoreStatus: Sendable {
     /// The number of records that are alive but not shown, because their parents are not shown;
     /// `UbiquitousStore.held()` lists them.
     public var held: Int
+    /// The tables that a migration made, and that the ``SyncedSchema`` declares neither as synced nor as local.
+    ///
+    /// Their rows stay on this device.
+    public var undeclaredTables: [String] = []
     /// The reason why the last exchange failed, such as a full disk; nil if it did not fail.
     ///
     /// Every change starts another attempt. If no exchange failed, it is the reason why the account's file was not

@@ -4,6 +4,7 @@ internal import GRDBSQLite
 internal import StoreFormat
 internal import StoreRecords
 internal import SystemPackage
+internal import TreeWatching
 internal import UbiquityContainers
 
 /// Reads, joins and writes baselines.
@@ -148,7 +149,10 @@ struct BaselineExchange {
         scope.context.progress.update { $0.begin(logs: Int(clamping: lag)) }
         let began = ContinuousClock.now
         guard let outcome = try joined(id, header, &shelf) else { return false }
-        scope.context.log.exchange("joined baseline \(id.name) of \(id.peer), \(counted(lag, "log")) ahead, in \(began.elapsed)")
+        scope.context.log.exchange(
+            "joined baseline \(id.name) of \(id.peer), \(counted(lag, "log")) ahead, in \(began.elapsed)",
+            [.event: "joined", .baseline: id.name.description, .peer: id.peer.description, .milliseconds: "\(began.milliseconds)"])
+        scope.context.metrics.joinedBaseline()
         Waypoint.joinCommitted.pass()
         scope.context.progress.update { $0.finish(logs: Int(clamping: lag)) }
         scope.context.post(outcome)

@@ -101,13 +101,13 @@ struct CurrencyCheck {
         let others = isReadable ? (try? PeerReceipts(scope: scope).list().active) ?? [:] : [:]
         return try scope.file.pool.read { db in
             let state = try StoreState.read(db)
-            let unpublished = try Int.fetchOne(db, sql: "SELECT count(*) FROM ubiquity_outbox")!
+            let unpublished = try Outbox.count(db)
             return StoreStatus(
                 suspended: suspended, isPaused: state.paused, peer: state.peer, epoch: state.epoch,
                 knowledge: try StoreKnowledge.all(state, db), unpublished: unpublished,
                 syncedAsOf: (try? syncedAsOf(others, db)) ?? nil, waiting: waiting,
                 quarantined: try QuarantinedLog.list(db), broken: try CheckInspector.list(db),
-                held: try RelatedTables.heldCount(scope.file.shapes, db), failure: failure)
+                held: try RelatedTables.heldCount(scope.file.shapes, db), undeclaredTables: try UndeclaredTables.all(db), failure: failure)
         }
     }
 

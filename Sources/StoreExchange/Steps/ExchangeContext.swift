@@ -19,6 +19,7 @@ package struct ExchangeContext: Sendable {
     /// The container with a scope that the content lies in; nil for a plain container.
     let scope: ScopeContext?
     let log: StoreLog
+    let metrics: ExchangeMetrics
     let notices: ExchangeNotices
     /// Tells the transport of published files; nil for a file that exchanges nothing.
     let hint: TransportHint?
@@ -44,6 +45,7 @@ package struct ExchangeContext: Sendable {
 
     package var publisher: Publisher {
         var publisher = Publisher(layout: layout, storeFile: file.path, files: files, log: log)
+        publisher.metrics = metrics
         publisher.hint = hint
         publisher.scope = scope
         return publisher
@@ -100,14 +102,33 @@ package struct ExchangeContext: Sendable {
 
     var folders: PeerFolders { PeerFolders(layout: layout, files: files) }
 
-    /// Posts a notice to observers and to the log.
+    /// Posts a notice to observers, to the log and to the metrics.
     func post(_ notice: StoreNotice) {
         log.write(notice, showsContents: UbiquityLog.showsContents)
+        metrics.record(notice)
         notices.post(notice)
     }
 
+    /// Records an exchange that ends now, and what waits after it.
+    ///
+    /// - Parameters:
+    ///   - result: how it ended.
+    ///   - began: its start.
+    ///   - waiting: the peers whose logs wait.
+    func record(_ result: ExchangeMetrics.ExchangeResult, since began: ContinuousClock.Instant, waiting: [WaitingPeer]) {
+        guard container != nil, metrics.recorder.isActive else { return }
+        metrics.exchanged(result, since: began)
+        // A file that cannot be read is the exchange's fault, of which its caller hears.
+        guard let unpublished = try? file.pool.read({ db in try Outbox.count(db) }) else { return }
+        metrics.levels(waiting: waiting, unpublished: unpublished)
+    }
+
+    /// Lets the file count no more in what is recorded of all stores, because its store closes.
+    package func endRecording() { metrics.recorder.endLevels() }
+
     /// Posts the notices of an import.
     func post(_ outcome: ImportTransaction.Outcome) {
+        metrics.imported(outcome.changes)
         if !outcome.wholeTables.isEmpty { post(.didFill(outcome.wholeTables)) }
         if let notice = outcome.changes.notice { post(.didImport(notice)) }
         if !outcome.broken.isEmpty { post(.didBreakChecks(outcome.broken)) }

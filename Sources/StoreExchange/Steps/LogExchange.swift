@@ -2,6 +2,7 @@ internal import GRDB
 internal import StoreFormat
 internal import StoreRecords
 internal import SystemPackage
+internal import TreeWatching
 internal import UbiquityContainers
 
 /// Publishes a store's logs, and joins logs of others.
@@ -116,7 +117,8 @@ struct LogExchange {
             } else if isThere(scope.layout.logs(of: identifier, epoch: scope.epoch).appending(name)) {
                 continue
             }
-            scope.context.log.exchange("\(name) of \(entry.peer) is no longer in the way")
+            scope.context.log.exchange(
+                "\(name) of \(entry.peer) is no longer in the way", [.event: "released", .log: name, .peer: entry.peer])
             try scope.file.pool.write { db in try entry.remove(db) }
         }
     }
@@ -131,7 +133,7 @@ struct LogExchange {
     /// Plans the logs to join next.
     func plan(_ content: inout KnownContent, isPassing: Bool) throws -> ExchangeOutcome {
         let plan = try scope.file.pool.read { db in try planner(content.proof).plan(&content.inventory, isPassing: isPassing, db) }
-        for peer in plan.waiting { scope.context.log.detail("waits: \(peer)") }
+        for peer in plan.waiting { scope.context.log.detail("waits: \(peer)", [.event: "waits", .peer: peer.peer, .count: "\(peer.logs)"]) }
         try scope.context.quarantine(plan.quarantined.map { QuarantinedLog($0.name.description, of: $0.peer, $0.fault, since: scope.context.now()) })
         content.plan = plan
         return .plan(ready: plan.ready.count, isFull: plan.isFull, isForked: plan.isForked, waiting: plan.waiting)
@@ -146,8 +148,15 @@ struct LogExchange {
         Waypoint.importPlanned.pass()
         let began = ContinuousClock.now
         let outcome = try join(ready, by: importer(reader, content.proof), goesOn: isFull)
-        for ready in ready.prefix(outcome.joined) { log.detail("took in \(ready.name) of \(ready.peer), \(ready.size) bytes") }
-        log.exchange("took in \(counted(outcome.joined, "log")) in \(began.elapsed)")
+        scope.context.metrics.imported(ready.prefix(outcome.joined), since: began, at: scope.context.now())
+        for ready in ready.prefix(outcome.joined) {
+            log.detail(
+                "took in \(ready.name) of \(ready.peer), \(ready.size) bytes",
+                [.log: ready.name.description, .peer: ready.peer.description, .bytes: "\(ready.size)"])
+        }
+        log.exchange(
+            "took in \(counted(outcome.joined, "log")) in \(began.elapsed)",
+            [.event: "imported", .count: "\(outcome.joined)", .milliseconds: "\(began.milliseconds)"])
         progress.update { $0.finish(ready.prefix(outcome.joined)) }
         Waypoint.importCommitted.pass()
         shelf.looseBytes += ready.prefix(outcome.joined).reduce(0) { $0 + $1.size }

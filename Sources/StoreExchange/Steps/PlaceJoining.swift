@@ -95,9 +95,11 @@ struct PlaceJoining {
         for log in logs where unproved.contains(log.name) { context.log.fault("\(log.name) of \(log.peer) in the public place: \(LogProof.fault)") }
         var rest = proved[...]
         while !rest.isEmpty {
+            let began = ContinuousClock.now
             let outcome = try context.file.mendingDerived {
                 try context.file.importing { db in try importer.join(Array(rest), isolating: true, db) }
             }
+            context.metrics.imported(rest.prefix(outcome.joined), since: began, at: context.now())
             context.post(outcome.imported)
             guard let (log, refusal) = outcome.refused else { break }
             let save = LogImporter.save(at: rest.dropFirst(outcome.joined))

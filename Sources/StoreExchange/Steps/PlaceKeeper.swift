@@ -2,6 +2,7 @@ internal import GRDB
 internal import StoreFormat
 internal import StoreRecords
 internal import SystemPackage
+internal import TreeWatching
 internal import UbiquityContainers
 
 /// Finds, creates and watches a store's place in its content, under the exchange lease.
@@ -60,7 +61,9 @@ struct PlaceKeeper {
         if let before, now != before { context.post(.didChangeInAnotherProcess(changes)) }
         let log = context.log
         if state.paused != machine.isPaused {
-            log.transition(state.paused ? "paused: nothing goes out or in" : "resumed: everything goes out and in again")
+            log.transition(
+                state.paused ? "paused: nothing goes out or in" : "resumed: everything goes out and in again",
+                [.event: state.paused ? "paused" : "unpaused"])
         }
         if let asked = state.request, asked != machine.request, asked != .finishRepublishing {
             log.transition("somebody has asked to \(asked.rawValue)")
@@ -204,7 +207,9 @@ struct PlaceKeeper {
             var state = try StoreState.read(db)
             state.attached = true
             try state.update(db)
-            context.log.transition("has its place in the container as \(state.peer), epoch \(state.epoch)")
+            context.log.transition(
+                "has its place in the container as \(state.peer), epoch \(state.epoch)",
+                [.event: "attached", .peer: state.peer.description, .epoch: "\(state.epoch)"])
             return state
         }
     }

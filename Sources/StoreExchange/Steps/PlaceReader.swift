@@ -4,6 +4,7 @@ internal import StoreAuthority
 internal import StoreFormat
 internal import StoreRecords
 internal import SystemPackage
+internal import TreeWatching
 internal import UbiquityContainers
 
 /// Takes in what has been fetched of a public place, and says which files are needed to go on.
@@ -44,7 +45,7 @@ struct PlaceReader {
     }
 
     private func report(_ reason: String) {
-        if place.fault != reason { context.log.fault("the public place is not read further: \(reason)") }
+        if place.fault != reason { context.log.fault("the public place is not read further: \(reason)", [.event: "placeFault", .error: reason]) }
         place.set(needs: [], fault: reason, isRead: false)
     }
 

@@ -3,6 +3,7 @@ internal import GRDB
 internal import StoreFormat
 internal import StoreRecords
 internal import SystemPackage
+internal import TreeWatching
 internal import UbiquityContainers
 
 /// Rebuilds a store's tables from the content, as a first import would.
@@ -27,7 +28,8 @@ struct Rebuild {
         defer { progress.update { $0.isImporting = false } }
         while try !rebuildFromReadable(&shelf) {}
         Waypoint.rebuildCommitted.pass()
-        scope.context.log.transition("rebuilt from the content in \(began.elapsed)")
+        scope.context.log.transition(
+            "rebuilt from the content in \(began.elapsed)", [.event: "rebuilt", .milliseconds: "\(began.milliseconds)"])
         scope.context.post(.didFill(Set(scope.file.shapes.map(\.name))))
     }
 

@@ -8,8 +8,10 @@ struct ChangeDelivery {
     private var barriers: [Barrier] = []
     private var history: ChangeHistory
     private var reduction: ChangeReduction?
+    private let metrics: MetricRecorder
 
-    init(root: [UInt8], options: TreeWatcher.Options) {
+    init(root: [UInt8], options: TreeWatcher.Options, metrics: MetricRecorder) {
+        self.metrics = metrics
         history = ChangeHistory(limit: options.historyLimit)
         reduction = ChangeReduction(root: root, options: options)
     }
@@ -45,6 +47,7 @@ struct ChangeDelivery {
     private mutating func give(_ batch: TreeChangeBatch) {
         history.append(batch)
         for reader in readers { reader.take(batch) }
+        if !readers.isEmpty { metrics.count(.watchChanges, by: batch.count) }
     }
 
     func changes(since tick: UInt64, last: UInt64) -> [TreeChangeBatch]? { history.changes(since: tick, last: last) }

@@ -24,6 +24,7 @@ final class TreeRunner {
     private var sweepAt: Int64?
     private var upkeep = StampUpkeep()
     private var unflushedSince: Int64?
+    private var metrics: TreeMetrics
 
     /// A tree that is watched for a watcher, and others that may join it.
     init(for view: TreeView, hub: HubLoop) {
@@ -39,6 +40,7 @@ final class TreeRunner {
             awaitsRoot: options.awaitsRoot, seed: UInt64.random(in: .min ... .max))
         mask = (options.attributes ? RawEvent.Mask.tree.union(.attributes) : .tree).rawValue
         sweepInterval = Self.sweepInterval(options)
+        metrics = TreeMetrics(view)
         enter(view, top: [])
     }
 
@@ -117,6 +119,7 @@ final class TreeRunner {
             }
         }
         for watch in machine.ancestorWatches where !hub.isWatched(watch, besides: self) { hub.source.removeWatch(watch) }
+        metrics.end()
     }
 
     /// The source has failed: the root counts as lost, and everything ends.
@@ -124,6 +127,7 @@ final class TreeRunner {
         machine.nextTick = hub.nextTick
         machine.loseRoot(.unwatchable)
         flush()
+        metrics.end()
         views.fail(error)
     }
 
@@ -342,6 +346,7 @@ final class TreeRunner {
         // While the root is lost there is nothing to wait for.
         let meetsBarriers = isSettled && held.isEmpty && (machine.wasReady || rootLoss != nil)
         reportDiagnostics()
+        metrics.note(overflows: machine.overflows, watched: machine.index.watchedCount)
         var nextTick = max(hub.nextTick, machine.nextTick)
         let batch = machine.changes.isEmpty ? nil : machine.changes.take()
         views.deliver(batch, nextTick: &nextTick, meetsBarriers: meetsBarriers)

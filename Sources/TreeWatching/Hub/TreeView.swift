@@ -8,18 +8,20 @@ final class TreeView {
     let identifier: UInt64
     let root: [UInt8]
     let options: TreeWatcher.Options
+    let metrics: MetricRecorder
     unowned var runner: TreeRunner!
     private var delivery: ChangeDelivery
     /// Nil where the tree is watched for nobody else.
     private var filter: ViewFilter?
     private var path: RootedPath
 
-    init(identifier: UInt64, root: [UInt8], options: TreeWatcher.Options) {
+    init(identifier: UInt64, root: [UInt8], options: TreeWatcher.Options, metrics: MetricRecorder) {
         self.identifier = identifier
         self.root = root
         self.options = options
+        self.metrics = metrics
         path = RootedPath(root: root)
-        delivery = ChangeDelivery(root: root, options: options)
+        delivery = ChangeDelivery(root: root, options: options, metrics: metrics)
     }
 
     /// The watcher's part of a shared tree.
@@ -54,6 +56,7 @@ final class TreeView {
             let own = TreeChangeBatch.filePath(root)
             guard place.starts(with: own) || own.starts(with: place) else { return }
         }
+        metrics.count(.watchFailures)
         options.diagnostics(error)
     }
 

@@ -44,7 +44,9 @@ struct UbiquityLogHandler: LogHandler {
     }
 
     private func line(_ event: LogEvent) -> LogLine {
-        let facts = metadata.merging(event.metadata ?? [:]) { $1 }.sorted { $0.key < $1.key }.map { " \($0.key)=\($0.value)" }
+        // The text says what this package's own facts do.
+        let facts = metadata.merging(event.metadata ?? [:]) { $1 }.filter { !LogFact.isKey($0.key) }
+            .sorted { $0.key < $1.key }.map { " \($0.key)=\($0.value)" }
         return LogLine(level: event.level, text: event.message.description + facts.joined())
     }
 

@@ -66,6 +66,7 @@ extension TreeStateMachine {
         if event.mask.contains(.queueOverflow) {
             // The lost events may include the root's return.
             if case .lost = phase { return requestRootCheck() }
+            overflows += 1
             if phase != .rescanning { emit(.overflow) }
             phase = .rescanning
             work.append(.refresh(.root, [.recursive, .lossy]))

@@ -103,6 +103,8 @@ struct TreeStateMachine {
     var vanished = Recent<Node>()
     /// The errors since the last query.
     var diagnostics: [TreeWatchingError] = []
+    /// The number of overflows of the queue while the root was there.
+    var overflows = 0
     /// Files whose stamps must be updated when there is time.
     var dirtyFiles: [Node] = []
     /// Watches of the directories above the root.

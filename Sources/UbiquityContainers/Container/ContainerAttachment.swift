@@ -41,3 +41,18 @@ public enum ContainerAttachment: Hashable, Sendable, CustomStringConvertible {
         }
     }
 }
+
+extension ContainerAttachment.Reason {
+    /// One word for programs, which does not change between versions.
+    package var word: String {
+        switch self {
+        case .markGone: "markGone"
+        case .containerGone: "containerGone"
+        case .rootGone: "rootGone"
+        case .contentGone: "contentGone"
+        case .massDeletion: "massDeletion"
+        case .silent: "silent"
+        case .unreadable: "unreadable"
+        }
+    }
+}

@@ -92,7 +92,9 @@ public struct DeviceHome: Sendable, Hashable {
             StignoreRule.ensure(above: self.root(of: record), files: files.files)
             try files.write(record, of: name)
             try files.write(SignedIn(account: name.description), to: files.accountFile)
-            Logger.ubiquity.info("\(name): signed in at \(path)\(before.map { $0 == name ? ", as before" : ", in the place of \($0)" } ?? "")")
+            Logger.ubiquity.info(
+                "\(name): signed in at \(path)\(before.map { $0 == name ? ", as before" : ", in the place of \($0)" } ?? "")",
+                metadata: .facts([.event: "signedIn", .account: name.description, .path: path.string]))
             return before == name ? nil : before
         }
     }
@@ -116,7 +118,9 @@ public struct DeviceHome: Sendable, Hashable {
         let files = HomeFiles(home: self)
         guard let name = try account else { return nil }
         try files.locked { () throws(ContainerError) in try files.removeAccountFile() }
-        Logger.ubiquity.info("\(name): signed out at \(path)")
+        Logger.ubiquity.info(
+            "\(name): signed out at \(path)",
+            metadata: .facts([.event: "signedOut", .account: name.description, .path: path.string]))
         return name
     }
 

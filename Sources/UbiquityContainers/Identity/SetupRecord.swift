@@ -10,6 +10,8 @@ package struct SetupRecord: Codable, Sendable, Hashable, HomeFormat {
     package var syncthingHome: String?
     /// The unit of the user's systemd that setup has switched on.
     package var startedService: String?
+    /// The unit of the transfer agent that setup has switched on.
+    package var startedAgent: String?
     /// The name that this device had in Syncthing before.
     package var earlierName: String?
     /// The identifier of the folder that setup has added to Syncthing.

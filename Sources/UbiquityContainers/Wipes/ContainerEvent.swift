@@ -114,3 +114,22 @@ public struct MassDeletionLimit: Sendable, Hashable, Codable {
 
     package func isPassed(by removed: Int, of all: Int) -> Bool { removed >= max(items, 1) && Double(removed) >= share * Double(all) }
 }
+
+extension ContainerEvent.Kind {
+    /// One word for programs, which does not change between versions.
+    var word: String {
+        switch self {
+        case .contentsRemoved: "contentsRemoved"
+        case .massDeletion: "massDeletion"
+        case .containerRemoved: "containerRemoved"
+        case .containerMoved: "containerMoved"
+        case .unmounted: "unmounted"
+        case .markGone: "markGone"
+        case .storeContentGone: "storeContentGone"
+        case .storeContentRemoved: "storeContentRemoved"
+        case .signedOut: "signedOut"
+        case .unreadable: "unreadable"
+        case .restored: "restored"
+        }
+    }
+}

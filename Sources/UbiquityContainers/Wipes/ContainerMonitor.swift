@@ -281,7 +281,9 @@ actor ContainerMonitor {
         watch()
         guard let kind = verdict.kind else { return }
         let event = ContainerEvent(kind: kind, date: Date(), held: sighting.held, isSuspended: container.isSuspended)
-        Logger.ubiquity.info("\(container.path): \(kind.description)\(event.isSuspended ? "; stores in it are suspended" : "")")
+        Logger.ubiquity.info(
+            "\(container.path): \(kind.description)\(event.isSuspended ? "; stores in it are suspended" : "")",
+            metadata: .facts([.event: kind.word, .container: container.path.string]))
         events.post { present in
             // A late listener hears of an event that still applies.
             present = kind == .restored ? [] : [event]

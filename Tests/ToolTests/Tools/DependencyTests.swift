@@ -48,9 +48,9 @@ struct DependencyTests {
         return (resolved, Set(fetched.map { $0.lowercased() }))
     }
 
-    @Test("an app resolves and fetches the three packages that it compiles, and none that only tools, examples, tests or the trait use")
+    @Test("an app resolves and fetches the four packages that it compiles, and none that only tools, examples, tests or the trait use")
     func app() async throws {
-        let expected: Set = ["grdb.swift", "swift-log", "swift-system"]
+        let expected: Set = ["grdb.swift", "swift-log", "swift-metrics", "swift-system"]
         let (resolved, fetched) = try await resolve(traits: [])
         #expect(resolved == expected)
         #expect(fetched == expected)

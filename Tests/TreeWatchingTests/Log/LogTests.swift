@@ -119,4 +119,16 @@ struct LogTests {
         let form = try Regex(#"^Ubiquity: \d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z \[\d+\] error a\\nb key=c\\nd\n$"#)
         #expect(line.wholeMatch(of: form) != nil, "\(line)")
     }
+
+    @Test("facts reach a backend as metadata, and are not repeated in lines of text, where other metadata is shown")
+    func facts() throws {
+        let lines = Mutex<[String]>([])
+        var logger = UbiquityLog.logger(writingLinesTo: { line in lines.withLock { $0.append(line) } }, LogState(Self.settings()))
+        logger[metadataKey: LogFact.content.key] = "Notes"
+        logger[metadataKey: "app"] = "7"
+        logger.error("a", metadata: .facts([.event: "suspended", .path: "/a b"]))
+        let line = try #require(lines.withLock { $0.first })
+        #expect(line.hasSuffix("error a app=7\n"), "\(line)")
+        #expect(LogFact.allCases.allSatisfy { $0.key.hasPrefix("ubiquity.") && LogFact.isKey($0.key) } && !LogFact.isKey("ubiquity.own"))
+    }
 }
