@@ -15,8 +15,18 @@ enum SQLToken: Equatable {
     ///   - sql: a statement, or a part of one.
     ///   - body: called with each token and its end.
     static func forEach(in sql: some StringProtocol, _ body: (SQLToken, String.Index) -> Void) {
+        forEachRange(in: sql) { token, range in body(token, range.upperBound) }
+    }
+
+    /// Splits a statement into tokens with their places.
+    ///
+    /// - Parameters:
+    ///   - sql: a statement, or a part of one.
+    ///   - body: called with each token and its range, quotes included.
+    static func forEachRange(in sql: some StringProtocol, _ body: (SQLToken, Range<String.Index>) -> Void) {
         var rest = Substring(sql)
         while let first = rest.first {
+            let start = rest.startIndex
             if rest.hasPrefix("--") {
                 rest = rest.drop { !$0.isNewline }
             } else if rest.hasPrefix("/*") {
@@ -24,27 +34,33 @@ enum SQLToken: Equatable {
             } else if first.isWhitespace {
                 rest.removeFirst()
             } else if let closing: Character = ["\"": "\"", "`": "`", "[": "]", "'": "'"][first] {
-                rest.removeFirst()
-                var text = ""
-                while let character = rest.popFirst() {
-                    guard character == closing else {
-                        text.append(character)
-                        continue
-                    }
-                    // A doubled quote stands for one quote in the text; a bracket cannot be doubled.
-                    guard closing != "]", rest.first == closing else { break }
-                    text.append(rest.removeFirst())
-                }
-                body(first == "'" ? .string(text) : .name(text), rest.startIndex)
+                let text = quoted(until: closing, &rest)
+                body(first == "'" ? .string(text) : .name(text), start..<rest.startIndex)
             } else if Self.isOfWord(first), !first.isNumber {
                 let word = rest.prefix { Self.isOfWord($0) || $0.isNumber }
                 rest = rest[word.endIndex...]
-                body(.word(word), rest.startIndex)
+                body(.word(word), start..<rest.startIndex)
             } else {
                 rest.removeFirst()
-                body(.symbol(first), rest.startIndex)
+                body(.symbol(first), start..<rest.startIndex)
             }
         }
+    }
+
+    /// Takes a quoted text from the beginning of the rest, and returns it without its quotes.
+    private static func quoted(until closing: Character, _ rest: inout Substring) -> String {
+        rest.removeFirst()
+        var text = ""
+        while let character = rest.popFirst() {
+            guard character == closing else {
+                text.append(character)
+                continue
+            }
+            // A doubled quote stands for one quote in the text; a bracket cannot be doubled.
+            guard closing != "]", rest.first == closing else { break }
+            text.append(rest.removeFirst())
+        }
+        return text
     }
 
     /// Returns the tokens of a statement.
