@@ -57,9 +57,10 @@ enum Game {
             throw Failure(
                 description: "Set GAME to the container's identifier, and PLACE to the directory that holds it or the address of its public place.")
         }
-        var options = UbiquitousStore.Options(contentName: "Scores", exchangesAutomatically: automatically)
+        var options = UbiquitousStore.Options(contentName: "Scores")
         options.scope = .public(game, at: place, contributingTo: environment["CONTRIBUTIONS"])
-        options.polling = polling
+        options.advanced.exchangesAutomatically = automatically
+        options.advanced.polling = polling
         return try await UbiquitousStore.open(at: scoresFile(), options: options, schema: publicSchema)
     }
 
@@ -78,6 +79,12 @@ enum Game {
         return player
     }
 
+    /// Publishes and closes a store, and says why a save stays on this device.
+    private static func finish(_ store: UbiquitousStore) async throws {
+        guard let reason = try await store.finish().reason else { return }
+        FileHandle.standardError.write(Data("On this device only: \(reason)\n".utf8))
+    }
+
     // MARK: The private store
 
     /// Runs a body with the saved games of the signed-in account, to which the public store is attached as `game`.
@@ -90,13 +97,13 @@ enum Game {
         }
         // The public file is brought up to date first. It is attached for reading alone.
         try await withScores { _ in }
-        var options = UbiquitousStore.Options(contentName: "Games", exchangesAutomatically: false)
+        var options = UbiquitousStore.Options(contentName: "Games")
+        options.advanced.exchangesAutomatically = false
         options.attachedDatabases = [.store("game", at: try scoresFile())]
         let store = try await UbiquitousStore.open(
             at: directory().appending("Games.sqlite"), options: options, container: "org.example.scores", schema: privateSchema)
         try await store.settled()
         try await body(store)
-        try await store.settled()
-        try await store.close()
+        try await finish(store)
     }
 }

@@ -85,7 +85,7 @@ struct Groceries {
         if arguments.first == "watch" { return try await watch(store) }
         try await store.settled()  // takes in what other devices have sent
         try await perform(arguments.first ?? "list", arguments.dropFirst().first ?? "", on: store)
-        try await store.settled()  // sends what has been saved
-        try await store.close()
+        let finish = try await store.finish()  // sends what has been saved, and closes
+        if case .kept(let reason) = finish { print("on this device only: \(reason)") }
     }
 }

@@ -65,7 +65,7 @@ enum FileStanding {
             self = .outdated
             return
         }
-        self = try StoreInstaller.installed(shapes, db).map { .current(try InstalledTables($0, schema, db)) } ?? .uninstalled
+        self = try StoreInstaller.installed(shapes, local: schema.local, db).map { .current(try InstalledTables($0, schema, db)) } ?? .uninstalled
     }
 
     /// Returns whether there is a store in a file.

@@ -123,7 +123,7 @@ package struct StoreFile {
                 guard standing.isOfThisVersion else { return nil }
                 let pool = try AttachedDatabase.pool(at: location, readOnly, attaching: attached)
                 return try pool.read { db in
-                    try StoreInstaller.installed(try SchemaInspector.shapes(of: schema, in: db), isReadOnly: true, db).map {
+                    try StoreInstaller.installed(try SchemaInspector.shapes(of: schema, in: db), local: schema.local, isReadOnly: true, db).map {
                         try StoreFile(path, pool, InstalledTables($0, schema, db))
                     }
                 }
@@ -193,7 +193,9 @@ package struct StoreFile {
             // A writer waits for another process's import, so a store that has not changed is only read.
             let found = try pool.read { db -> InstalledTables? in
                 if case .current(let tables) = standing, try tables.isValid(in: db) { return tables }
-                return try StoreInstaller.installed(try SchemaInspector.shapes(of: schema, in: db), db).map { try InstalledTables($0, schema, db) }
+                return try StoreInstaller.installed(try SchemaInspector.shapes(of: schema, in: db), local: schema.local, db).map {
+                    try InstalledTables($0, schema, db)
+                }
             }
             if let found { return StoreFile(path, pool, found, durability) }
         }
@@ -206,7 +208,8 @@ package struct StoreFile {
             }
             try db.execute(sql: StoreMetadata.statement)
             if schema.hasScope { try db.execute(sql: Moderation.statement) }
-            return try StoreFile(path, pool, InstalledTables(StoreInstaller.install(shapes, db), schema, db), durability)
+            let installed = try StoreInstaller.install(shapes, local: schema.local, db)
+            return try StoreFile(path, pool, InstalledTables(installed, schema, db), durability)
         }
     }
 

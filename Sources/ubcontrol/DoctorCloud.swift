@@ -70,7 +70,7 @@ struct CloudDiagnosis {
         do {
             status = try await TransferClient(home).status()
         } catch let error as TransferClient.NoAgent {
-            return [Finding(.fault, .cloud, nil, message: error.description)]
+            return [Finding(.fault, .cloud, nil, message: AgentUnit(for: home)?.failure ?? error.description)]
         } catch {
             return [Finding(.fault, .cloud, nil, message: "the transfer agent does not answer; restart it (\(error))")]
         }

@@ -73,6 +73,7 @@ struct DoctorCommand: AsyncParsableCommand {
         let known = diagnosis.home.account == nil ? [] : (try? KnownContainer.list(in: home)) ?? []
         let conditions = await StoreCondition.withDeliveries(StoreCondition.all(of: home, in: known), home, known)
         findings += conditions.compactMap(StoreDiagnosis.finding) + conditions.compactMap(StoreDiagnosis.delivery)
+        findings += conditions.flatMap(StoreDiagnosis.undeclared)
         for store in stores { findings += StoreDiagnosis.store(at: store, root: diagnosis.root?.place.path) }
         if home.usesCloud { return (diagnosis, findings + (await CloudDiagnosis(home).findings)) }
         return (diagnosis, findings + (try await syncthing(home, diagnosis)))

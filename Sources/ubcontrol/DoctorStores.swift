@@ -89,6 +89,16 @@ enum StoreDiagnosis {
             "nothing, if a device or the network is only away; the changes leave by themselves then")
     }
 
+    /// Returns the tables of a store that its app declares neither as synced nor as local.
+    static func undeclared(_ store: StoreCondition) -> [Finding] {
+        store.summary.map { summary in summary.undeclared.map { undeclared($0, in: FilePath(summary.file)) } } ?? []
+    }
+
+    private static func undeclared(_ table: String, in file: FilePath) -> Finding {
+        let (detail, remedy) = UndeclaredTables.text(table)
+        return Finding(.warning, .store, file, detail, remedy)
+    }
+
     /// Checks one store file.
     ///
     /// - Parameters:
@@ -124,6 +134,7 @@ enum StoreDiagnosis {
                     .fault, .store, file, "\(problem.kind.rawValue): \(problem.subject): \(problem.detail)",
                     "see: ubcontrol store check \(file.string.shellWord)")
             }
+            found += check.undeclared.map { undeclared($0, in: file) }
             found += check.remarks.map { Finding(.remark, .store, file, $0, "nothing") }
             let quarantined = try inspection.quarantined()
             var names = PeerNames()

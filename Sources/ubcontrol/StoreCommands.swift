@@ -24,7 +24,7 @@ struct CheckCommand: AsyncParsableCommand {
 
     @Flag(
         help: """
-            Print a JSON object: file, account, container, content, peer, problems (kind, subject, detail), remarks, records, sealed, published.
+            Print a JSON object: file, account, container, content, peer, problems (kind, subject, detail), remarks, undeclared (tables), records, sealed, published.
             """)
     var json = false
 
@@ -42,6 +42,7 @@ struct CheckCommand: AsyncParsableCommand {
             try printJSON(check)
         } else {
             for problem in check.problems { print("\(problem.kind.rawValue): \(problem.subject): \(problem.detail)".printable) }
+            for table in check.undeclared { print("note: \(UndeclaredTables.text(table).detail)".printable) }
             for remark in check.remarks { print("note: \(remark)".printable) }
             print(
                 "\(counted(check.problems.count, "problem")) in \(counted(check.records, "record")), \(check.sealed) sealed and \(counted(check.published, "published log"))"

@@ -31,7 +31,7 @@ struct StoreListCommand: AsyncParsableCommand {
     @Flag(
         help: """
             Print a JSON object a line: file, and either fault or place, account, container, content, peer, epoch, bytes, records, unpublished, \
-            isNoted, isGathered, isPaused, isAttached, request, quarantined, held, conflicts.
+            isNoted, isGathered, isPaused, isAttached, request, quarantined, held, conflicts, undeclared.
             """)
     var json = false
 
@@ -92,7 +92,7 @@ struct StoreStateCommand: AsyncParsableCommand {
         help: """
             Print a JSON object: file, place, account, container, content, peer, epoch, bytes, records, unpublished (logs that have not gone out), \
             isNoted (saves that are in no log yet), isGathered (the account's content has been read once), isPaused, isAttached, request (the app's \
-            task for its next exchange), quarantined, held, conflicts.
+            task for its next exchange), quarantined, held, conflicts, undeclared (tables that the app declares neither as synced nor as local).
             """)
     var json = false
 
@@ -106,6 +106,7 @@ struct StoreStateCommand: AsyncParsableCommand {
             ("writes in no log yet", summary.isNoted ? "yes" : "no"), ("gathered", summary.isGathered ? "yes" : "no"),
             ("paused", summary.isPaused ? "yes" : "no"), ("asked for", summary.request ?? "nothing"), ("quarantined files", "\(summary.quarantined)"),
             ("held records", "\(summary.held)"), ("conflicts", "\(summary.conflicts)"),
+            ("undeclared tables", summary.undeclared.isEmpty ? "none" : summary.undeclared.joined(separator: ", ")),
         ]
         for (name, value) in lines { print("\(name): \(value)".printable) }
     }

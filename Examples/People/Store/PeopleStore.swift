@@ -72,7 +72,7 @@ public enum PeopleStore {
     public static func open(home: FilePath? = nil, automatically: Bool = false, joining: JoiningPolicy = .merge) async throws -> UbiquitousStore {
         let home = if let home { DeviceHome(home) } else { try DeviceHome.standard() }
         var options = try options()
-        options.exchangesAutomatically = automatically
+        options.advanced.exchangesAutomatically = automatically
         options.joiningPolicy = joining
         return try await UbiquitousStore.open(at: file(in: home), options: options, container: container, home: home, schema: schema)
     }

@@ -46,8 +46,7 @@ struct Place: ParsableArguments {
         } catch let error as DatabaseError where error.extendedResultCode == .SQLITE_CONSTRAINT_UNIQUE {
             throw Refusal("There is a person with that e-mail address already; see: people list")
         }
-        await store.settleAsFarAsPossible()
-        try await store.close()
+        try await store.finishTelling()
         return result
     }
 }
@@ -59,13 +58,19 @@ struct Refusal: Error, CustomStringConvertible {
 }
 
 extension UbiquitousStore {
-    /// Exchanges as far as possible; a save is stored, whatever the result.
+    /// Takes in what other devices have sent, as far as possible.
     func settleAsFarAsPossible() async {
         do {
             try await settled()
         } catch {
             FileHandle.standardError.write(Data("On this device only: \(error)\n".utf8))
         }
+    }
+
+    /// Publishes and closes, and says why a save stays on this device.
+    func finishTelling() async throws {
+        guard let reason = try await finish().reason, reason != .signedOut else { return }
+        FileHandle.standardError.write(Data("On this device only: \(reason)\n".utf8))
     }
 }
 
@@ -196,8 +201,7 @@ struct Seed: AsyncParsableCommand {
         let store = try await place.open()
         await store.settleAsFarAsPossible()
         let seeding = try await store.seed(from: SeedFile(FilePath(file)), token: token)
-        await store.settleAsFarAsPossible()
-        try await store.close()
+        try await store.finishTelling()
         print(seeding.wasComplete ? "“\(token)” has been seeded before." : "Seeded \(seeding.seeded) people, passed over \(seeding.skipped).")
     }
 }

@@ -4,7 +4,7 @@ package import SystemPackage
 public import UbiquityContainers
 
 extension StoreOptions {
-    /// Places the content at a URL in a container; see ``contentPath``.
+    /// Places the content at a URL in a container; see ``Advanced/contentPath``.
     ///
     /// - Parameters:
     ///   - url: a directory below the container's `CoreData`. It need not exist.

@@ -1,6 +1,7 @@
 internal import StoreFormat
 internal import StoreRecords
 internal import SystemPackage
+internal import TreeWatching
 internal import UbiquityContainers
 
 extension ExchangeContext {
@@ -13,8 +14,10 @@ extension ExchangeContext {
             layout: ContentLayout(container: container?.path ?? file.path.removingLastComponent(), content: options.content),
             files: context.files, scope: context.scope,
             // The file's directory says whether it is the account's own, or the one before its content is read.
-            log: StoreLog(logger: context.logger, name: "\(state.peer.account): \(FilePath(root: nil, file.path.components.suffix(2)))"),
-            notices: ExchangeNotices(context.notices),
+            log: StoreLog(
+                logger: context.logger, name: "\(state.peer.account): \(FilePath(root: nil, file.path.components.suffix(2)))",
+                facts: [.account: state.peer.account, .content: options.content, .file: file.path.string]),
+            metrics: ExchangeMetrics(context.metrics), notices: ExchangeNotices(context.notices),
             hint: container.map { TransportHint(options.transport?($0) ?? DirectoryTransport($0)) },
             progress: context.progress, conflictRetention: options.conflictRetention,
             coalescing: options.coalescing, baselines: context.scope == nil ? options.baselines : nil,

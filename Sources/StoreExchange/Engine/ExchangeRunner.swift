@@ -20,6 +20,8 @@ package actor ExchangeRunner {
     private var exchangedVersion: Int64?
     private var failure: String?
     private var watchFault: String?
+    /// Whether the drafts that a killed process has left have been removed.
+    private var hasRemovedDrafts = false
 
     package nonisolated var unownedExecutor: UnownedSerialExecutor { executor.asUnownedSerialExecutor() }
 
@@ -131,14 +133,25 @@ package actor ExchangeRunner {
         try run(.task(publishesBefore: false), waiting: false) {
             context.publisher.removeDrafts(of: peer, epoch: machine.epoch)
             BaseWriter.removeDraft(of: context.file.path)
+            hasRemovedDrafts = true
         }
     }
+
+    /// Starts, unless that has been done completely.
+    package func startOnce() throws { if !hasRemovedDrafts { try start() } }
 
     /// Publishes, imports and writes a receipt once; with `all` it does not wait for more saves.
     package func exchange(all: Bool = false) throws {
         let began = ContinuousClock.now
+        var result = ExchangeMetrics.ExchangeResult.failed
+        defer { context.record(result, since: began, waiting: machine.peers.waiting) }
         try run(.exchange(all: all))
-        if machine.isPlaced { context.log.detail("exchanged in epoch \(machine.epoch) as \(peer) in \(began.elapsed)") }
+        result = machine.isPlaced ? .completed : .impossible
+        if machine.isPlaced {
+            context.log.detail(
+                "exchanged in epoch \(machine.epoch) as \(peer) in \(began.elapsed)",
+                [.event: "exchanged", .epoch: "\(machine.epoch)", .peer: peer.description, .milliseconds: "\(began.milliseconds)"])
+        }
     }
 
     /// Exchanges without a caller, and returns whether that succeeded.
@@ -155,7 +168,7 @@ package actor ExchangeRunner {
         } catch {
             // A failure that repeats is logged once.
             let reason = String(describing: error)
-            if reason != failure { context.log.fault("the exchange has failed: \(reason)") }
+            if reason != failure { context.log.fault("the exchange has failed: \(reason)", [.event: "exchangeFailed", .error: reason]) }
             failure = reason
         }
         return failure == nil
@@ -169,7 +182,7 @@ package actor ExchangeRunner {
             failure = nil
         } catch {
             failure = String(describing: error)
-            context.log.exchange("could not exchange, as the caller is told: \(error)")
+            context.log.exchange("could not exchange, as the caller is told: \(error)", [.event: "exchangeFailed", .error: "\(error)"])
             throw error
         }
         if machine.isPaused || machine.suspended != nil { throw keeper.suspension(machine) }

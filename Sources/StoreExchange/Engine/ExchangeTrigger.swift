@@ -27,6 +27,9 @@ package final class ExchangeTrigger: Sendable {
         self.runner = runner
         var faults: [String] = []
         func watcher(_ directory: FilePath, _ options: TreeWatcher.Options = .init()) -> TreeWatcher? {
+            var options = options
+            // This thread is no part of the task that has opened the store.
+            options.metrics = runner.context.metrics.recorder.another([:])
             do {
                 return try TreeWatcher(directory, options: options)
             } catch {

@@ -20,7 +20,11 @@ package struct StoreContext: Sendable {
     /// Whether the store writes and exchanges nothing.
     package var isReadOnly = false
     package var notices = Broadcast<StoreNotice>()
+    /// Records for the store; what it shows of a file in use is the file's own.
+    let metrics: MetricRecorder
     package let progress = Broadcast(present: ImportProgress(), buffering: .bufferingNewest(1))
+    /// The undeclared tables that the log has named.
+    let undeclared = UndeclaredTablesLog()
 
     package init(
         options: StoreOptions, schema: SyncedSchema, now: @escaping @Sendable () -> Date, files: any FileLayer, logger: Logger = Logger.ubiquity,
@@ -31,8 +35,10 @@ package struct StoreContext: Sendable {
         self.now = now
         self.files = files
         self.logger = logger
+        self.logger[metadataKey: LogFact.content.key] = "\(options.content)"
         self.isReadOnly = isReadOnly
         self.notices = notices
+        metrics = MetricRecorder([.content: options.content])
     }
 }
 
@@ -108,7 +114,7 @@ package final class StoreBase: Sendable {
     /// Creates the parts that belong to an open file.
     package static func make(_ file: StoreFile, in container: UbiquityContainer?, _ context: StoreContext) async throws -> StoreBase {
         let (options, schema) = (context.options, context.schema)
-        let state = try await file.pool.read { db in try StoreState.read(db) }
+        let (state, undeclared) = try await file.pool.read { db in (try StoreState.read(db), try UndeclaredTables.all(db)) }
         var sealer = Sealer(
             shapes: file.shapes, schemaVersion: file.migrations.last ?? "", now: context.now, coalesces: options.coalescing != nil,
             largeValueSize: options.largeValueSize, elections: schema.tables.reduce(into: [:]) { $0[$1.name] = $1.election },
@@ -116,6 +122,7 @@ package final class StoreBase: Sendable {
         sealer.journal = ChangeJournal(retention: options.historyRetention)
         sealer.isScoped = context.scope != nil
         let exchange = ExchangeContext(context, in: container, file: file, sealer: sealer, state: state)
+        context.undeclared.warn(of: undeclared, in: file.path, exchange.log)
         let base = StoreBase(
             file: file, sealer: sealer, runner: ExchangeRunner(exchange, state: state, givesWay: options.givesWay))
         // A migration or a changed declaration may have marked records.

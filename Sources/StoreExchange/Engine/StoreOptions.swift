@@ -4,41 +4,38 @@ public import SystemPackage
 public import UbiquityContainers
 
 /// The options with which a store is opened.
+///
+/// ```swift
+/// var options = UbiquitousStore.Options(contentName: "Notes")
+/// options.existingDatabase = plain
+/// options.advanced.coalescing = Coalescing()
+/// ```
+///
+/// Most stores need only ``contentName``. What few apps set is in ``advanced``.
 public struct StoreOptions: Sendable {
+    /// The container of a store's content.
+    public enum Container: Sendable {
+        /// The container of the account that is signed in: the store follows the account, and has a file for each.
+        case following
+        /// One account's container, whichever account is signed in: for tools, and for tests that hold a container.
+        ///
+        /// Opening such a store creates the container's content at once. It has no file to fall back on.
+        case fixed(UbiquityContainer)
+    }
+
     /// The name of the store's content inside the container.
     public var contentName: String
-    /// The path of the content in the container, below `CoreData`, such as `CoreData/Shared/Notes`.
-    ///
-    /// It is nil for `CoreData/<content name>`. All devices must use an equal path. Everything else in a container
-    /// is items, so a content cannot lie outside of `CoreData`. A store that has been opened with one path refuses
-    /// another, as it refuses another content.
-    public var contentPath: FilePath?
+    /// The container of the content: the signed-in account's, or one that stays.
+    public var container = Container.following
     /// The identifier of the content's container, such as `org.example.notes`, if the call does not name one.
     ///
-    /// If both are nil, it is the first declared container.
+    /// If both are nil, it is the first declared container, or the fixed one.
     public var containerIdentifier: String?
     /// The container with a scope in which the content lies, which many accounts share; nil for a container of one account.
     ///
     /// Each synced table then declares who may change its rows (``SyncedTable/access``). Receipts, baselines, retirement
     /// and removal of the content do not apply.
     public var scope: StoreScope?
-    /// When a store whose scope is a public place asks it for news: at opening, and from time to time.
-    ///
-    /// Nil for only when ``UbiquitousStore/settled()`` is called. The option does not apply to other stores.
-    public var polling: PlacePolling? = PlacePolling()
-    /// Whether the store imports changes of other peers as they arrive, and publishes saves as they are made.
-    ///
-    /// Otherwise both wait for `publish()` and `settled()`.
-    public var exchangesAutomatically: Bool
-    /// How long the store keeps values that lost a conflict.
-    public var conflictRetention = ConflictRetention()
-    /// How long the store keeps the history of its changes, which ``UbiquitousStore/changes(since:limit:)`` returns; nil
-    /// for no history.
-    ///
-    /// All processes that open the store must agree: each opening without a history removes the history.
-    public var historyRetention: HistoryRetention? = HistoryRetention()
-    /// The limits within which saves wait to be published as one log; nil, the default, for one log per save.
-    public var coalescing: Coalescing?
     /// The app's plain database from before it synced: if it exists and the store is new, the store begins with a
     /// copy of it.
     ///
@@ -46,19 +43,10 @@ public struct StoreOptions: Sendable {
     public var existingDatabase: FilePath?
     /// Files that the store's connections attach, and that never sync.
     public var attachedDatabases: [AttachedDatabase] = []
-    /// The journal in which SQLite keeps the changes of an unfinished write.
-    ///
-    /// Every program that opens the store must use the same mode.
-    ///
-    /// With ``JournalMode/delete`` readers wait for writers, and writers for readers, in this process and others: a
-    /// long read or an import then delays saves.
-    public var journalMode = JournalMode.wal
-    /// When the store writes everything that it holds as a baseline; nil for never, so that no logs are trimmed.
-    public var baselines: BaselinePolicy? = BaselinePolicy()
-    /// How long a peer may leave logs unread before it is retired, so that it no longer blocks the removal of logs.
-    ///
-    /// It is nil by default: no limit. A peer that returns becomes active again by itself, and has lost nothing.
-    public var silenceLimit: Duration?
+    /// The treatment of saves that were made while nobody was signed in, when an account signs in.
+    public var joiningPolicy = JoiningPolicy.merge
+    /// The behaviour of the store when its container or content is gone from its place.
+    public var wipePolicy = WipePolicy.wait
     /// Whether the account's file is rebuilt from the container at opening.
     ///
     /// A fallback file is used until the new file is complete. Unpublished saves of the old file are published.
@@ -67,24 +55,6 @@ public struct StoreOptions: Sendable {
     /// the content is gone, or does not hold everything that the file does, the file stays as it is; the log and
     /// ``StoreStatus/failure`` say so.
     public var rebuildsFromUbiquitousContent = false
-    /// The treatment of saves that were made while nobody was signed in, when an account signs in.
-    public var joiningPolicy = JoiningPolicy.merge
-    /// The behaviour of the store when its container or content is gone from its place.
-    public var wipePolicy = WipePolicy.wait
-    /// Whether the file of an account that is no longer signed in is removed from this device, once the container
-    /// holds all of it.
-    ///
-    /// The option applies only to a store that follows the account. When the account returns, the file is made from
-    /// the container again. A file that holds anything else stays: unpublished saves, tables and columns that never
-    /// leave the device, values that lost a conflict.
-    public var removesFilesOfGoneAccounts = false
-    /// How long the store waits for handlers of ``UbiquitousStore/onWillChange(_:)``.
-    public var transitionDeadline: Duration = .seconds(30)
-    /// Whether the exchange with other devices gives way to other work of the machine.
-    ///
-    /// Its thread then has a nice value greater by ten, and its disk access comes last. Publishing, importing and
-    /// rebuilding take as long as other work demands. Saves wait for an import's transaction as before.
-    public var givesWay = false
     /// Returns what carries a container, such as Syncthing: it is told of each publication, so that changes leave at
     /// once, and asked how far they have got (``StoreStatus/delivery``).
     ///
@@ -95,17 +65,14 @@ public struct StoreOptions: Sendable {
     /// If it is nil or returns nil, the store asks the container's directory, and only what other peers state in their
     /// receipts counts as delivered.
     public var transport: (@Sendable (UbiquityContainer) -> (any Transport)?)?
-    /// The size in bytes above which a text or blob is published in a file of its own, which its log names.
-    public var largeValueSize = 1 << 20
+    /// The options that few apps set.
+    public var advanced = Advanced()
 
     /// Creates options.
     ///
-    /// - Parameters:
-    ///   - contentName: the name of the store's content inside the container, a plain directory name.
-    ///   - exchangesAutomatically: whether the store imports and publishes by itself.
-    public init(contentName: String, exchangesAutomatically: Bool = true) {
+    /// - Parameter contentName: the name of the store's content inside the container, a plain directory name.
+    public init(contentName: String) {
         self.contentName = contentName
-        self.exchangesAutomatically = exchangesAutomatically
     }
 }
 
@@ -114,8 +81,8 @@ extension StoreOptions {
     ///
     /// - Parameter other: the identifier in the call.
     /// - Returns: the identifier; nil for the first declared container.
-    /// - Throws: `UbiquitousStoreError` with `unsupported` if the two differ, or the options name a scope.
-    package func container(or other: String?) throws(UbiquitousStoreError) -> String? {
+    /// - Throws: `UbiquitousStoreError` with `unsupported` if two that are named differ, or the options name a scope.
+    package func identifier(or other: String?) throws(UbiquitousStoreError) -> String? {
         if scope != nil {
             throw UbiquitousStoreError(
                 .unsupported,
@@ -127,7 +94,32 @@ extension StoreOptions {
                 "The options name the container \(containerIdentifier.debugDescription), and the call names \(other.debugDescription); name only one container."
             )
         }
-        return other ?? containerIdentifier
+        let named = other ?? containerIdentifier
+        guard case .fixed(let container) = container else { return named }
+        let identifier = container.identifier.description
+        if let named, named != identifier {
+            throw UbiquitousStoreError(
+                .unsupported,
+                "The options fix the container \(identifier.debugDescription), and \(named.debugDescription) is named beside it; leave that out.",
+                path: container.path)
+        }
+        return identifier
+    }
+
+    /// Returns the device home, from the call or the fixed container.
+    ///
+    /// - Parameter other: the home in the call.
+    /// - Returns: the home; nil for the user's own.
+    /// - Throws: `UbiquitousStoreError` with `unsupported` if the two differ.
+    package func home(or other: DeviceHome?) throws(UbiquitousStoreError) -> DeviceHome? {
+        guard case .fixed(let container) = container else { return other }
+        if let other, other.path != container.home.path {
+            throw UbiquitousStoreError(
+                .unsupported,
+                "The options fix a container of the device home \(container.home.path), and the call names \(other.path); leave the home out.",
+                path: other.path)
+        }
+        return container.home
     }
 }
 

@@ -7,7 +7,7 @@ package import UbiquityContainers
 package struct ContentLayout: Hashable, Sendable {
     /// The content's directory: `CoreData/<content>`.
     package let directory: FilePath
-    /// Its path below `CoreData`, which is the content's name unless ``StoreOptions/contentPath`` says another.
+    /// Its path below `CoreData`, which is the content's name unless ``StoreOptions/Advanced/contentPath`` says another.
     package let content: String
 
     /// The directories from `CoreData` down to the content's own.

@@ -3,6 +3,7 @@ package import GRDB
 package import StoreFormat
 internal import StoreRecords
 package import SystemPackage
+internal import TreeWatching
 package import UbiquityContainers
 
 /// Writes sealed logs into the container under their final names.
@@ -17,6 +18,7 @@ package struct Publisher {
     package let storeFile: FilePath
     package let files: any FileLayer
     var log: StoreLog?
+    var metrics: ExchangeMetrics?
     var hint: TransportHint?
     /// The container with a scope that the logs are signed for; nil for a plain container.
     var scope: ScopeContext?
@@ -78,8 +80,13 @@ package struct Publisher {
             }
             let size = logs.reduce(0) { $0 + $1.bytes.count }
             bytes += size
-            for log in logs { self.log?.detail("published \(log.name), \(log.bytes.count) bytes") }
-            log?.exchange("published \(counted(logs.count, "log")) up to \(last.name.sequence), \(size) bytes, in \(began.elapsed)")
+            for log in logs {
+                self.log?.detail("published \(log.name), \(log.bytes.count) bytes", [.log: log.name.description, .bytes: "\(log.bytes.count)"])
+            }
+            log?.exchange(
+                "published \(counted(logs.count, "log")) up to \(last.name.sequence), \(size) bytes, in \(began.elapsed)",
+                [.event: "published", .count: "\(logs.count)", .bytes: "\(size)", .milliseconds: "\(began.milliseconds)"])
+            metrics?.published(logs: logs.count, bytes: size)
             guard !last.goesOn else { continue }
             let published = bytes
             bytes = 0

@@ -7,7 +7,7 @@
 /// ```
 ///
 /// A store reads a container in a directory file by file, as soon as a file arrives. It reads a public place, which
-/// `ubcontrol public publish` writes and any web server serves, from time to time: see ``StoreOptions/polling``.
+/// `ubcontrol public publish` writes and any web server serves, from time to time: see ``StoreOptions/Advanced/polling``.
 public struct StoreScope: Hashable, Sendable {
     /// The container's identifier.
     public let container: String

@@ -36,6 +36,8 @@ package struct StoreSummary: Sendable, Codable, Equatable {
     package var quarantined: Int
     package var held: Int
     package var conflicts: Int
+    /// The app's tables that it declares neither as synced nor as local.
+    package var undeclared: [String]
 }
 
 extension StoreSummary {
@@ -74,7 +76,7 @@ extension InspectedStore {
                 isNoted: try StoreSummary.isNoted(db),
                 isGathered: try Bool.fetchOne(db, sql: "SELECT gathered FROM ubiquity_state")!, isPaused: state.paused,
                 isAttached: state.attached, request: state.request?.rawValue, quarantined: try count("ubiquity_quarantine"), held: held,
-                conflicts: try count("ubiquity_conflict"))
+                conflicts: try count("ubiquity_conflict"), undeclared: try UndeclaredTables.all(db))
         }
     }
 

@@ -31,6 +31,8 @@ package struct StoreCheck: Sendable, Codable {
     package var problems: [Problem] = []
     /// The parts that could not be checked, with the reasons.
     package var remarks: [String] = []
+    /// The app's tables that it declares neither as synced nor as local.
+    package var undeclared: [String] = []
     /// The numbers of records, sealed logs and published logs that were checked.
     package var records = 0
     package var sealed = 0
@@ -84,6 +86,7 @@ extension InspectedStore {
                 file: file.string, account: state.account, container: state.container, content: state.content, peer: state.peer.description)
             for line in try String.fetchAll(db, sql: "PRAGMA quick_check") where line != "ok" { check.report(.database, file.string, line) }
             try check.compareTables(db)
+            check.undeclared = try UndeclaredTables.all(db)
             try check.followOutbox(state, db)
             if let container { try check.comparePublished(state, container, db) }
             return check

@@ -79,6 +79,9 @@ package enum Outbox {
         return try !statement.step()
     }
 
+    /// Returns the number of logs.
+    package static func count(_ db: Database) throws -> Int { try Int.fetchOne(db.cachedStatement(sql: "SELECT count(*) FROM ubiquity_outbox"))! }
+
     /// Returns whether exactly this log waits.
     static func contains(_ position: Knowledge.Position, _ db: Database) throws -> Bool {
         let statement = try RawStatement("SELECT 1 FROM ubiquity_outbox WHERE sequence = ? AND hash = ?", db)

@@ -52,6 +52,17 @@ package struct RecordChanges: Sendable {
         tables.formUnion(others.tables)
     }
 
+    /// The numbers of changes; a record that has changed twice counts twice.
+    package var counts: (inserted: Int, updated: Int, deleted: Int) {
+        list.reduce(into: (0, 0, 0)) { counts, change in
+            switch change.kind {
+            case .insert: counts.0 += 1
+            case .update: counts.1 += 1
+            case .delete: counts.2 += 1
+            }
+        }
+    }
+
     func touches(_ table: String) -> Bool { tables.contains(table) }
 
     /// The notice of all changes; nil if none is left, because each record that was inserted was deleted too.

@@ -56,7 +56,7 @@ struct SchemaMigration {
         }
         Waypoint.migrateChecked.pass()
         let migrated = try DatabaseQueue(path: draft.string, configuration: Self.configuration)
-        try migrated.write { db in try StoreUpgrade(shapes: shapes, db).run(from: tables) }
+        try migrated.write { db in try StoreUpgrade(shapes: shapes, local: schema.local, db).run(from: tables) }
         Waypoint.migrateUpgraded.pass()
         try migrated.writeWithoutTransaction { source in
             try store.writeWithoutTransaction { db in

@@ -1,6 +1,7 @@
 internal import GRDB
 
-/// The app's declarations at the last opening that no column shows: uniqueness rules, rules of merging, and derived tables.
+/// The app's declarations at the last opening that no column shows: uniqueness rules, rules of merging, and the tables that
+/// are derived or local.
 ///
 /// If the app's declarations have changed, the opening's transaction updates what the store derived from them.
 enum StoreDeclarations {
@@ -14,6 +15,8 @@ enum StoreDeclarations {
         case uniqueness
         /// The sources from which triggers compute a table.
         case derived
+        /// A table that stays on the device; the text is empty.
+        case local
     }
 
     private struct Subject: Hashable {
@@ -22,7 +25,14 @@ enum StoreDeclarations {
     }
 
     /// Returns whether all declarations are unchanged; it only reads.
-    static func areCurrent(_ shapes: [TableShape], _ db: Database) throws -> Bool { try known(db) == current(shapes, db) }
+    static func areCurrent(_ shapes: [TableShape], local: Set<String>, _ db: Database) throws -> Bool {
+        try known(db) == current(shapes, local: local, db)
+    }
+
+    /// Returns the names of the tables that the app declared as derived or local at the last opening.
+    static func unsynced(_ db: Database) throws -> [String] {
+        try known(db).keys.filter { [Kind.derived.rawValue, Kind.local.rawValue].contains($0.kind) }.map(\.name)
+    }
 
     private static func known(_ db: Database) throws -> [Subject: String] {
         guard try db.tableExists("ubiquity_declaration", in: "main") else { return [:] }
@@ -31,7 +41,7 @@ enum StoreDeclarations {
         }
     }
 
-    private static func current(_ shapes: [TableShape], _ db: Database) throws -> [Subject: String] {
+    private static func current(_ shapes: [TableShape], local: Set<String>, _ db: Database) throws -> [Subject: String] {
         var texts: [Subject: String] = [:]
         for shape in shapes where !shape.uniques.isEmpty {
             texts[Subject(kind: Kind.uniqueness.rawValue, name: shape.name)] = shape.uniques.map(\.declaration).joined(separator: "\n")
@@ -40,6 +50,7 @@ enum StoreDeclarations {
             texts[Subject(kind: MergeDeclaration.kind, name: shape.name)] = try MergeDeclaration(shape).text
             texts[Subject(kind: AccessDeclaration.kind, name: shape.name)] = shape.access.map(AccessDeclaration.text)
         }
+        for name in local { texts[Subject(kind: Kind.local.rawValue, name: name)] = "" }
         let derived = derivedTables(shapes)
         guard !derived.isEmpty else { return texts }
         let triggers = try AppTrigger.all(db)
@@ -62,11 +73,12 @@ enum StoreDeclarations {
     ///
     /// - Parameters:
     ///   - shapes: the synced tables, with their numbers.
+    ///   - local: the tables that stay on the device.
     ///   - mayHaveMissed: whether rows have changed without triggers, as in a migration.
     ///   - db: in a transaction.
     /// - Throws: GRDB's errors.
-    static func apply(_ shapes: [TableShape], mayHaveMissed: Bool, _ db: Database) throws {
-        let (known, current) = (try known(db), try current(shapes, db))
+    static func apply(_ shapes: [TableShape], local: Set<String>, mayHaveMissed: Bool, _ db: Database) throws {
+        let (known, current) = (try known(db), try current(shapes, local: local, db))
         try db.execute(sql: statement)
         func isNew(_ kind: Kind, _ name: String) -> Bool {
             let subject = Subject(kind: kind.rawValue, name: name)

@@ -10,11 +10,12 @@ enum StoreInstaller {
     ///
     /// - Parameters:
     ///   - shapes: the synced tables.
+    ///   - local: the tables that stay on the device.
     ///   - isReadOnly: whether changed declarations of the app can wait for a connection that writes.
     ///   - db: a connection.
     /// - Returns: the tables, or nil.
     /// - Throws: `UbiquitousStoreError` if a table has changed incompatibly, or GRDB's errors.
-    static func installed(_ shapes: [TableShape], isReadOnly: Bool = false, _ db: Database) throws -> [TableShape]? {
+    static func installed(_ shapes: [TableShape], local: Set<String>, isReadOnly: Bool = false, _ db: Database) throws -> [TableShape]? {
         var numbered: [TableShape] = []
         for shape in shapes {
             guard let known = try known(shape, db), try !isRenumbered(known, db), try hasTriggers(known, db) else { return nil }
@@ -22,7 +23,7 @@ enum StoreInstaller {
         }
         if shapes.contains(where: { $0.access != nil }), try !AuthorityRow.exists(db) || !db.tableExists("ubiquity_statement") { return nil }
         for shape in numbered { try RelationTables(shape: shape).checkStillRelated(among: numbered, db) }
-        return try isReadOnly || StoreDeclarations.areCurrent(numbered, db) ? numbered : nil
+        return try isReadOnly || StoreDeclarations.areCurrent(numbered, local: local, db) ? numbered : nil
     }
 
     /// Assigns the tables' numbers, creates missing own tables and triggers, and applies the app's declarations.
@@ -31,11 +32,12 @@ enum StoreInstaller {
     ///
     /// - Parameters:
     ///   - shapes: the synced tables.
+    ///   - local: the tables that stay on the device.
     ///   - isMigrated: whether the app's migrations have just run.
     ///   - db: in a transaction.
     /// - Returns: the tables with their numbers.
     /// - Throws: `UbiquitousStoreError` if a table has changed incompatibly, or GRDB's errors.
-    static func install(_ shapes: [TableShape], isMigrated: Bool = false, _ db: Database) throws -> [TableShape] {
+    static func install(_ shapes: [TableShape], local: Set<String>, isMigrated: Bool = false, _ db: Database) throws -> [TableShape] {
         var mayHaveMissed = isMigrated
         if shapes.contains(where: { $0.access != nil }) {
             let statements = AuthorityRow.statements + [RecordLimit.statement, ScopeState.statementTable] + PlaceState.statements
@@ -60,7 +62,7 @@ enum StoreInstaller {
             }
             return new
         }
-        try StoreDeclarations.apply(numbered, mayHaveMissed: mayHaveMissed, db)
+        try StoreDeclarations.apply(numbered, local: local, mayHaveMissed: mayHaveMissed, db)
         return numbered
     }
 

@@ -6,15 +6,18 @@ internal import StoreFormat
 /// adopt.
 struct StoreUpgrade {
     private let shapes: [TableShape]
+    private let local: Set<String>
     private let db: Database
 
     /// Creates an upgrade.
     ///
     /// - Parameters:
     ///   - shapes: the present synced tables.
+    ///   - local: the tables that stay on the device.
     ///   - db: the copy, in a transaction.
-    init(shapes: [TableShape], _ db: Database) {
+    init(shapes: [TableShape], local: Set<String>, _ db: Database) {
         self.shapes = shapes
+        self.local = local
         self.db = db
     }
 
@@ -33,7 +36,7 @@ struct StoreUpgrade {
         }
         let listsChanges = try ChangeJournal.isInstalled(db)
         if listsChanges { try ChangeJournal.rename(KnownTable.matched(tables, shapes), db) }
-        let installed = try StoreInstaller.install(shapes, isMigrated: true, db)
+        let installed = try StoreInstaller.install(shapes, local: local, isMigrated: true, db)
         for shape in installed { try RelationTables(shape: shape).markOrphans(db) }
         // New columns have values, and duplicate rows may have been set aside.
         if listsChanges { try ChangeJournal.ofOpening.append(whole: installed, .migration, now: Date(), db) }

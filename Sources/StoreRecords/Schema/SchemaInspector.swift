@@ -44,6 +44,7 @@ package struct SchemaInspector {
         try relations.relate(&shapes)
         inspector.violations += relations.violations
         inspector.checkFormerNames(schema.tables)
+        try inspector.checkLocal(schema)
         let triggers = try AppTrigger.all(db)
         inspector.checkTriggers(triggers, writing: schema.tables.map(\.name) + schema.ownTables.map(\.name))
         try inspector.checkDerived(schema.tables, triggers)
@@ -53,6 +54,17 @@ package struct SchemaInspector {
             throw UbiquitousStoreError(.invalidSchema, "The schema cannot sync:\n\(list)")
         }
         return shapes + schema.ownTables
+    }
+
+    /// Rejects a local table that does not exist, and one that is synced as well.
+    private mutating func checkLocal(_ schema: SyncedSchema) throws {
+        for name in schema.local.sorted() {
+            if schema.tables.contains(where: { $0.name.lowercased() == name.lowercased() }) {
+                violations.append("Table “\(name)” is declared both as synced and as local: declare it as one of them.")
+            } else if try !db.tableExists(name, in: "main") {
+                violations.append("The local table “\(name)” does not exist: create it in the migrator, or remove it from `local:`.")
+            }
+        }
     }
 
     private mutating func shape(of table: SyncedTable, number: Int64) throws -> TableShape? {
@@ -170,7 +182,7 @@ package struct SchemaInspector {
         }
         if isRowidKey, !table.assignsIntegerKeys {
             violations.append(
-                "The key “\(key[0])” of “\(table.name)” is an INTEGER PRIMARY KEY, which two devices would both count up: use a UUID (TEXT or BLOB) or a natural key, or declare assignsIntegerKeys if the app gives the keys."
+                "The key “\(key[0])” of “\(table.name)” is an INTEGER PRIMARY KEY, which two devices would both count up: use a UUID (TEXT or BLOB; StableKeys converts the table in one migration) or a natural key, or declare assignsIntegerKeys if the app gives the keys."
             )
             return false
         }

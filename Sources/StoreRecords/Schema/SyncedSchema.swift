@@ -15,6 +15,11 @@ public struct SyncedSchema: Sendable {
     ///
     /// Other tables stay in this store file.
     public let tables: [SyncedTable]
+    /// The names of the tables that stay in this store file on purpose.
+    ///
+    /// A table that is neither synced, nor derived from a synced one, nor local may have been forgotten: the log warns of
+    /// it at opening, and the store's status and `ubcontrol doctor` name it.
+    public let local: Set<String>
     /// Whether the store that uses the schema has a scope, in which each table declares who may change its rows.
     package var hasScope = false
 
@@ -28,9 +33,13 @@ public struct SyncedSchema: Sendable {
     ///
     /// - Parameters:
     ///   - migrator: creates the tables. The store runs it when it opens; do not run it yourself.
+    ///   - local: the tables that stay in this store file on purpose. A virtual table needs no declaration.
     ///   - tables: the synced tables; none for a store with only ``StoreMetadata`` and local tables.
-    public init(migrator: DatabaseMigrator = DatabaseMigrator(), @TablesBuilder tables: () -> [SyncedTable] = { [] }) {
+    public init(
+        migrator: DatabaseMigrator = DatabaseMigrator(), local: Set<String> = [], @TablesBuilder tables: () -> [SyncedTable] = { [] }
+    ) {
         self.migrator = migrator
+        self.local = local
         self.tables = tables()
     }
 

@@ -36,6 +36,8 @@ public struct SyncedTable: Sendable {
     /// Columns that never leave the device.
     public let excluded: Set<String>
     /// Whether the app assigns the keys of an `INTEGER PRIMARY KEY`, so that no two devices count up to equal keys.
+    ///
+    /// ``StableKeys`` replaces keys that SQLite counts.
     public let assignsIntegerKeys: Bool
     /// The names that the table had before the app's migrations renamed it.
     public let formerNames: [String]

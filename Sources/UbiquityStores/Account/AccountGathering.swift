@@ -3,6 +3,7 @@ internal import GRDB
 internal import Logging
 internal import StoreExchange
 internal import SystemPackage
+internal import TreeWatching
 internal import UbiquityContainers
 
 /// Reads an account's content into its file while the store uses another file.
@@ -93,7 +94,9 @@ final class AccountGathering {
     func beginIfNeeded(besides prepared: StoreBase?, by keeper: isolated StoreKeeper) {
         if let opened, opened.account != keeper.life.account, prepared !== opened.base { drop() }
         guard keeper.options.exchangesAutomatically, reading == nil, !keeper.isStopped, let account = keeper.life.gathering else { return }
-        keeper.logger.info("\(account): \(keeper.name): waiting until the content of other devices has been read")
+        keeper.logger.info(
+            "\(account): \(keeper.name): waiting until the content of other devices has been read",
+            metadata: .facts([.event: "gathering", .account: account.description]))
         reading = Task { [weak keeper] in
             await keeper?.gather(account)
             await keeper?.endGathering()
@@ -121,7 +124,9 @@ final class AccountGathering {
                 guard !Task.isCancelled else { return }
                 await keeper.identify()
             } catch {
-                keeper.logger.warning("\(account): \(keeper.name): \(error)")
+                keeper.logger.warning(
+                    "\(account): \(keeper.name): \(error)",
+                    metadata: .facts([.event: "gatherFailed", .account: account.description, .error: "\(error)"]))
                 keeper.failure = error
                 guard (try? await Task.sleep(for: pause)) != nil else { return }
                 pause = min(pause * 2, .seconds(60))
@@ -140,7 +145,9 @@ final class AccountGathering {
             checkLater(base)
             throw error
         }
-        keeper.logger.info("\(account): \(keeper.name): the content of other devices has been read")
+        keeper.logger.info(
+            "\(account): \(keeper.name): the content of other devices has been read",
+            metadata: .facts([.event: "gathered", .account: account.description]))
         keeper.learn { $0.gather(account) }
     }
 

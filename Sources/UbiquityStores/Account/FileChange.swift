@@ -3,6 +3,7 @@ internal import GRDB
 internal import Logging
 internal import StoreExchange
 internal import SystemPackage
+internal import TreeWatching
 internal import UbiquityContainers
 
 /// A store's change from one file to another: the work of the steps of ``StoreLife``.
@@ -94,7 +95,9 @@ final class FileChange {
         let transition = tell(passage, store, isDone: false, keeper.files)
         let deadline = keeper.options.transitionDeadline
         if await !store.handlers.call(transition, at: store.current, within: deadline) {
-            keeper.logger.warning("\(keeper.name): a handler of will-change has not returned in \(deadline); the file changes now")
+            keeper.logger.warning(
+                "\(keeper.name): a handler of will-change has not returned in \(deadline); the file changes now",
+                metadata: .facts([.event: "handlerLate"]))
         }
     }
 
@@ -108,7 +111,9 @@ final class FileChange {
             } catch {
                 // The rest is joined when the store is opened again or returns to that file.
                 guard store.isCurrent(new) else { throw error }
-                keeper.logger.error("\(old.file.path): \(error)")
+                keeper.logger.error(
+                    "\(old.file.path): \(error)",
+                    metadata: .facts([.event: "joinFailed", .file: old.file.path.string, .error: "\(error)"]))
             }
         } else {
             try await old.pool.writeWithoutTransaction { _ in store.use(new) }

@@ -5,6 +5,7 @@ internal import StoreExchange
 internal import StoreFormat
 internal import StoreRecords
 internal import SystemPackage
+internal import TreeWatching
 internal import UbiquityContainers
 
 /// The file of an account that lies aside while a new one is made from the container in its place.
@@ -143,7 +144,9 @@ struct FormerFile {
         guard FileManager.default.fileExists(atPath: file.string) else { return }
         func setAside(_ reason: String) async throws {
             let aside = try await files.setDamagedAside(former).appending(files.path.lastComponent!)
-            context.logger.error("\(file): \(reason); it is now at \(aside)")
+            context.logger.error(
+                "\(file): \(reason); it is now at \(aside)",
+                metadata: .facts([.event: "setAside", .account: account.description, .file: file.string, .path: aside.string, .error: reason]))
             context.notices.post(.didSetAside(aside))
         }
         do {

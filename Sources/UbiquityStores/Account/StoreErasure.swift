@@ -5,6 +5,7 @@ internal import StoreExchange
 internal import StoreFormat
 internal import StoreRecords
 internal import SystemPackage
+internal import TreeWatching
 internal import UbiquityContainers
 
 /// Removes the SQLite file of a store that nobody has open.
@@ -102,7 +103,9 @@ extension StoreFiles {
             do {
                 try await eraseGone(account, unless: isStopped)
             } catch {
-                context.logger.error("\(path.lastComponent!.string): the file of \(account) stays: \(error)")
+                context.logger.error(
+                    "\(path.lastComponent!.string): the file of \(account) stays: \(error)",
+                    metadata: .facts([.event: "eraseFailed", .account: account.description, .error: "\(error)"]))
             }
         }
     }

@@ -4,6 +4,7 @@ internal import Logging
 internal import StoreExchange
 internal import StoreRecords
 internal import SystemPackage
+internal import TreeWatching
 internal import UbiquityContainers
 
 extension StoreFiles {
@@ -33,7 +34,9 @@ extension StoreFiles {
                 try db.execute(
                     sql: "UPDATE ubiquity_state SET container = ? WHERE container = ? AND given IS NULL", arguments: [identifier.description, former])
             }
-            context.logger.info("\(file): moved from the container \(former) to \(identifier)")
+            context.logger.info(
+                "\(file): moved from the container \(former) to \(identifier)",
+                metadata: .facts([.event: "containerChanged", .file: file.string]))
         } catch is DatabaseError {
             // The file has another version, or is no database: opening reports the fault.
         }

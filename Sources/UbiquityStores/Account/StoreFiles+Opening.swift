@@ -5,6 +5,7 @@ internal import StoreExchange
 internal import StoreFormat
 internal import StoreRecords
 internal import SystemPackage
+internal import TreeWatching
 internal import UbiquityContainers
 
 extension StoreFiles {
@@ -20,7 +21,9 @@ extension StoreFiles {
                 try await finishGiven(in: local, but: account)
             } catch  where account != nil {
                 // The saves stay where they are: the signed-in account works without them.
-                context.logger.error("\(local.file.path): \(error)")
+                context.logger.error(
+                    "\(local.file.path): \(error)",
+                    metadata: .facts([.event: "joinFailed", .file: local.file.path.string, .error: "\(error)"]))
             }
         }
         guard let account else { return (local!, StoreLife(account: nil, gathered: [])) }
@@ -53,7 +56,9 @@ extension StoreFiles {
         } catch let error as UbiquitousStoreError where error.code == .notADatabase {
             guard let file = error.path else { throw error }
             let aside = try await setDamagedAside(file.removingLastComponent()).appending(file.lastComponent!)
-            context.logger.error("\(file): it cannot be read, and is now at \(aside); a new one is made from the container")
+            context.logger.error(
+                "\(file): it cannot be read, and is now at \(aside); a new one is made from the container",
+                metadata: .facts([.event: "setAside", .account: account.description, .file: file.string, .path: aside.string]))
             context.notices.post(.didSetAside(aside))
             return nil
         }

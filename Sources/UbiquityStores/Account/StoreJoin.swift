@@ -95,7 +95,11 @@ struct StoreJoin {
     /// After a crash a joined save must exist again, under its number.
     private func sealAll() throws {
         let adopter = Adopter(sealer: source.sealer)
-        while try source.pool.write({ db in try Adopter.isPending(db) && !adopter.adoptBatch(db).isDone }) {}
+        var isAdopting = try source.pool.read(Adopter.isPending)
+        while isAdopting {
+            isAdopting = try source.pool.write { db in try Adopter.isPending(db) && !adopter.adoptBatch(db).isDone }
+            Waypoint.adoptBatch.pass()
+        }
         try source.pool.write { db in _ = try source.sealer.seal(db) }
         try source.file.resolve(by: source.sealer)
     }

@@ -5,6 +5,7 @@ internal import StoreExchange
 internal import StoreFormat
 internal import StoreRecords
 internal import SystemPackage
+internal import TreeWatching
 internal import UbiquityContainers
 
 /// Moves a store from file to file as accounts come and go: it performs the steps of ``StoreLife``.
@@ -192,7 +193,7 @@ actor StoreKeeper {
             } catch {
                 await files.moments?(.failed(step.kind))
                 failure = error
-                logger.error("\(name): \(error)")
+                logger.error("\(name): \(error)", metadata: .facts([.event: "stepFailed", .error: "\(error)"]))
                 life.fail()
                 // Saves from now on must not become visible to others under another account.
                 if let account = life.place.account, account != life.account { store?.current.halt() }
@@ -266,7 +267,9 @@ actor StoreKeeper {
         let (place, file, logger) = (life.place, base.file.path, logger)
         Task {
             let peer = await base.runner.peer
-            logger.info("\(peer): \(file): Using local storage: \(place.isLocalStorage ? 1 : 0)")
+            logger.info(
+                "\(peer): \(file): Using local storage: \(place.isLocalStorage ? 1 : 0)",
+                metadata: .facts([.event: "using", .peer: peer.description, .file: file.string]))
         }
     }
 
@@ -278,4 +281,7 @@ actor StoreKeeper {
 
     /// The place of the store.
     var place: StoreTransition.Place { life.place }
+
+    /// Whether a question waits for the app's answer.
+    var isAsking: Bool { question != nil }
 }

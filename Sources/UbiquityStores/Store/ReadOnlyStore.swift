@@ -28,8 +28,8 @@ extension UbiquitousStore {
         at path: FilePath, account: AccountName, options: Options, container: String? = nil, home: DeviceHome? = nil, schema: SyncedSchema
     ) async throws -> UbiquitousStore {
         let path = try checked(path, options)
-        let home = try home ?? DeviceHome.standard()
-        let identifier = try UbiquityContainer.identifier(options.container(or: container), in: home)
+        let home = try options.home(or: home) ?? DeviceHome.standard()
+        let identifier = try UbiquityContainer.identifier(options.identifier(or: container), in: home)
         var context = StoreContext(options: options, schema: schema, now: { Date() }, files: LinuxFileLayer())
         context.isReadOnly = true
         let files = StoreFiles(path: path, identifier: identifier, home: home, context: context)

@@ -28,6 +28,7 @@ extension UbiquitousStore: DatabaseWriter {
         keeper?.cancel()
         poller?.cancel()
         current.trigger?.cancel()
+        current.runner.context.endRecording()
         notices.broadcast.close()
         importProgress.broadcast.close()
         try current.pool.close()

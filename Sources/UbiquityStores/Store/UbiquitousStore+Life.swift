@@ -11,33 +11,41 @@ public import UbiquityContainers
 extension UbiquitousStore: FollowingStore {}
 
 extension UbiquitousStore {
-    /// Opens a store that follows the account: whichever account is signed in, the store reads and writes a file of
-    /// that account.
+    /// Opens a store, and creates it if it is new.
     ///
-    /// It returns at once, even if the container's file system does not respond. It uses the account's file if the
+    /// The store follows the account: whichever account is signed in, it reads and writes a file of that account. It
+    /// returns at once, even if the container's file system does not respond. It uses the account's file if the
     /// account's content has been read before, a fallback file until then, and a local file while nobody is signed in.
     /// Saves to the fallback file are published with the account's. By ``StoreOptions/joiningPolicy``, saves that were
     /// made while nobody was signed in are published too. <doc:StoreLife> describes the states and their transitions.
+    /// With ``StoreOptions/Container/fixed(_:)`` the store stays with one container instead.
+    ///
+    /// The app's migrator runs first. On a store that has content it runs completely or not at all, as
+    /// <doc:SchemaVersions> describes. If synced tables contain rows from before they were synced, from a migration or
+    /// from ``StoreOptions/existingDatabase``, the store adopts them after the open call, as insertions that never win
+    /// over an edit; `didAdopt` reports their number. The log warns of tables that the schema declares neither as synced
+    /// nor as local.
     ///
     /// - Parameters:
-    ///   - path: the path at which the app wants its store, outside of containers. The files themselves lie beside it,
-    ///     below `CoreDataUbiquitySupport`.
+    ///   - path: the path at which the app wants its store, outside of containers, or in a `.nosync` folder of the fixed
+    ///     one. The files themselves lie beside it, below `CoreDataUbiquitySupport`, one for each account.
     ///   - options: the content's name, and how it is exchanged.
     ///   - container: the container's identifier, such as `org.example.notes`. Nil means
     ///     ``StoreOptions/containerIdentifier``, or else the first declared one.
-    ///   - home: the device home; nil for the user's own.
+    ///   - home: the device home; nil for the user's own, or that of the fixed container.
     ///   - schema: the app's migrator and synced tables.
     /// - Returns: the store, ready for reads and writes.
-    /// - Throws: `UbiquitousStoreError`, or an error of the app's own migrations, as ``open(at:options:in:schema:)``
-    ///   does; `ContainerError` if the device home cannot be read.
+    /// - Throws: `UbiquitousStoreError`: `unsupported` for a file in a wrong place, or a container or home that
+    ///   contradicts the options. One error lists all violations of the schema and all forbidden changes of a migration.
+    ///   Errors of the app's own migrations pass through. If it throws, an existing store does not change.
+    ///   `ContainerError` if the device home cannot be read.
     public static func open(
         at path: FilePath, options: Options, container: String? = nil, home: DeviceHome? = nil, schema: SyncedSchema
     ) async throws -> UbiquitousStore {
         try await open(at: path, options: options, container: container, home: home, schema: schema, now: { Date() })
     }
 
-    /// Opens a store that follows the account, with the given clock, files and log; `moments` is called at each step of
-    /// its way.
+    /// Opens a store with the given clock, files and log; `moments` is called at each step of its way with the account.
     @concurrent
     package static func open(
         at path: FilePath, options: Options, container: String? = nil, home: DeviceHome? = nil, schema: SyncedSchema,
@@ -46,6 +54,10 @@ extension UbiquitousStore {
         placeSource: (any PlaceSource)? = nil,
         fileSystem: @Sendable (FilePath) -> FileSystemFacts? = { FileSystemFacts(at: $0) }
     ) async throws -> UbiquitousStore {
+        if case .fixed(let fixed) = options.container {
+            _ = try (options.identifier(or: container), options.home(or: home))
+            return try await open(at: path, options: options, in: fixed, schema: schema, now: now, logger: logger, fileSystem: fileSystem)
+        }
         let path = try checked(path, options, logger: logger, fileSystem: fileSystem)
         let home = try home ?? DeviceHome.standard()
         if let scope = options.scope {
@@ -53,7 +65,7 @@ extension UbiquitousStore {
                 at: path, options: options, in: scope, home: home, schema: schema, now: now, files: files, logger: logger, clock: pollingClock,
                 source: placeSource)
         }
-        let identifier = try UbiquityContainer.identifier(options.container(or: container), in: home)
+        let identifier = try UbiquityContainer.identifier(options.identifier(or: container), in: home)
         if let root = try home.containersRoot, let account = try home.account, path.starts(with: root) {
             try StorePlace.check(path, in: UbiquityContainer(recorded: identifier, of: account, home: home, files: files))
         }
@@ -108,7 +120,7 @@ extension UbiquitousStore {
         throw UbiquitousStoreError(.unsupported, "There is no file of \(account) on this device.", path: file)
     }
 
-    /// Tells a handler before the store changes files, and waits for it up to ``StoreOptions/transitionDeadline``.
+    /// Tells a handler before the store changes files, and waits for it up to ``StoreOptions/Advanced/transitionDeadline``.
     ///
     /// The handler may read and save to the old file; its saves belong to the old account. Each handler runs in a task
     /// of its own, beside the others, on the global concurrent executor unless the closure has an actor. If a handler

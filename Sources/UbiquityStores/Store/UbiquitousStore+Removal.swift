@@ -49,7 +49,16 @@ extension UbiquitousStore {
         return removal
     }
 
+    /// Returns the container from which the content is removed: the fixed one, or else the signed-in account's.
+    private static func removalContainer(_ options: Options, _ name: String?, _ home: DeviceHome?) async throws -> UbiquityContainer {
+        let (identifier, place) = try (options.identifier(or: name), options.home(or: home))
+        if case .fixed(let container) = options.container { return container }
+        return try await UbiquityContainer(identifier, home: place)
+    }
+
     /// Removes the store's content on all devices of the signed-in account, and this device's file of it.
+    ///
+    /// With ``StoreOptions/Container/fixed(_:)`` it is the content of that container, whichever account is signed in.
     ///
     /// It is ``removeUbiquitousContent(_:)`` for a store that is not open, and takes the parameters of opening. When it
     /// returns, the files of the content are gone, except those that another device must set aside first. The store can
@@ -75,7 +84,7 @@ extension UbiquitousStore {
     ) async throws -> ContentRemoval {
         var options = options
         options.exchangesAutomatically = false
-        let container = try await UbiquityContainer(options.container(or: container), home: home)
+        let container = try await removalContainer(options, container, home)
         let store = try await open(at: path, options: options, in: container, schema: schema)
         let (file, sealer) = (store.file, store.current.sealer)
         do {

@@ -16,10 +16,12 @@ public import UbiquityContainers
 ///
 /// ```swift
 /// let store = try await UbiquitousStore.open(
-///     at: support.appending("Notes.sqlite"), options: .init(contentName: "Notes"), in: container, schema: schema)
+///     at: support.appending("Notes.sqlite"), options: .init(contentName: "Notes"), container: "org.example.notes", schema: schema)
 /// try await store.write { db in try Note(title: "Milk").insert(db) }
 /// for await notice in store.notices { … }
 /// ```
+///
+/// A program that ends soon calls ``finish(within:)`` as its last step.
 public final class UbiquitousStore: Sendable {
     /// The notices of the store: each observer has its own sequence, from the moment it begins to iterate.
     public let notices: StoreNotices
@@ -68,23 +70,8 @@ public final class UbiquitousStore: Sendable {
 
     /// Opens a store of one account's container, and creates it if it is new.
     ///
-    /// The app's migrator runs first. On a store that has content it runs completely or not at all, as
-    /// <doc:SchemaVersions> describes. If synced tables contain rows from before they were synced, from a migration or
-    /// from ``StoreOptions/existingDatabase``, the store adopts them after the open call, as insertions that never win
-    /// over an edit; `didAdopt` reports their number. A container or content that is gone does not prevent opening: the
-    /// store is then suspended, and keeps everything.
-    ///
-    /// - Parameters:
-    ///   - path: the path at which the app wants its store: outside of containers, or in a `.nosync` folder of this
-    ///     one. The file itself lies beside it, below `CoreDataUbiquitySupport`, one for each account.
-    ///   - options: the content's name, and how it is exchanged.
-    ///   - container: the container that holds the content.
-    ///   - schema: the app's migrator and synced tables.
-    /// - Returns: the store, ready for reads and writes.
-    /// - Throws: `UbiquitousStoreError`: `unsupported` for a file in a wrong place. One error lists all violations of
-    ///   the schema and all forbidden changes of a migration. Errors of the app's own migrations pass through. If it
-    ///   throws, an existing store does not change.
-    public static func open(at path: FilePath, options: Options, in container: UbiquityContainer, schema: SyncedSchema) async throws
+    /// A container or content that is gone does not prevent opening: the store is then suspended, and keeps everything.
+    package static func open(at path: FilePath, options: Options, in container: UbiquityContainer, schema: SyncedSchema) async throws
         -> UbiquitousStore
     {
         try await open(at: path, options: options, in: container, schema: schema, now: { Date() })
@@ -98,7 +85,7 @@ public final class UbiquitousStore: Sendable {
         fileSystem: @Sendable (FilePath) -> FileSystemFacts? = { FileSystemFacts(at: $0) }
     ) async throws -> UbiquitousStore {
         let path = try checked(path, options, logger: logger, fileSystem: fileSystem)
-        _ = try options.container(or: container.identifier.description)
+        _ = try options.identifier(or: container.identifier.description)
         for file in options.writtenFiles(at: path) { try StorePlace.check(file, in: container) }
         let context = StoreContext(options: options, schema: schema, now: now, files: container.files, logger: logger)
         let file = StoreFile.path(for: path, peer: container.peer, contentName: options.contentName)
@@ -254,6 +241,8 @@ public final class UbiquitousStore: Sendable {
             }
         }
         try await keeper?.settle()
+        // Without automatic exchange, nothing else removes the drafts that a killed process has left.
+        if keeper != nil, !context.options.exchangesAutomatically { try? await runner.startOnce() }
         try await runner.settleByPolicy()
     }
 
@@ -269,7 +258,7 @@ public final class UbiquitousStore: Sendable {
         try await runner.rebuild()
     }
 
-    /// Writes down all that the store holds as a baseline, whatever ``StoreOptions/baselines`` says.
+    /// Writes down all that the store holds as a baseline, whatever ``StoreOptions/Advanced/baselines`` says.
     ///
     /// - Returns: the baseline's number, or nil if saves were made in the meantime.
     /// - Throws: `UbiquitousStoreError`, or GRDB's errors.
@@ -381,7 +370,7 @@ public final class UbiquitousStore: Sendable {
 
     /// Ends the exchange and closes the file.
     ///
-    /// The next opening publishes the unpublished saves.
+    /// The next opening publishes the unpublished saves; ``finish(within:)`` publishes them before it closes.
     ///
     /// - Throws: GRDB's error if statements are still running.
     public func close() async throws {
@@ -390,8 +379,10 @@ public final class UbiquitousStore: Sendable {
         await current.stop()
         // A program may end after this call.
         await runner.context.toldTransport(within: .seconds(2))
+        runner.context.endRecording()
         notices.broadcast.close()
         importProgress.broadcast.close()
-        try current.pool.close()
+        // It waits for reads and writes in progress.
+        try await blocking { [base = current] in try base.pool.close() }
     }
 }

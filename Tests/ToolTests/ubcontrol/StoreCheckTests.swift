@@ -45,6 +45,37 @@ struct StoreCheckTests {
         }
     }
 
+    @Test("I-07: the doctor, store check and store state name a table that the app declares in no way, until it is declared as local")
+    func undeclared() async throws {
+        try await withDevices(1) { devices in
+            let device = devices[0]
+            #expect(try await device.run("notes", "add", "one").status == 0)
+            let store = try device.storeFile().string
+            func change(_ sql: String) async throws { #expect(try await Tool.run("/usr/bin/sqlite3", [store, sql]).status == 0) }
+            func findings() async throws -> [String] {
+                let outcome = try await device.run("ubcontrol", "doctor", "--json")
+                let report = try #require(try JSONSerialization.jsonObject(with: Data(outcome.output.utf8)) as? [String: Any], "\(outcome)")
+                return (report["findings"] as? [[String: Any]] ?? []).compactMap { finding in
+                    guard finding["severity"] as? String == "warning", let what = finding["what"] as? String, what.contains("declared neither")
+                    else { return nil }
+                    return "\(what): \(finding["remedy"] as? String ?? "")"
+                }
+            }
+            #expect(try await findings().isEmpty)
+            try await change("CREATE TABLE draft (id TEXT PRIMARY KEY)")
+            let found = try await findings()
+            #expect(found.count == 1 && found.first?.contains("“draft”") == true && found.first?.contains("`local:`") == true, "\(found)")
+            let check = try await device.run("ubcontrol", "store", "check", store)
+            #expect(check.status == 0 && check.output.contains("note: the table “draft” is declared neither as synced nor as local"), "\(check)")
+            let state = try await device.runBare("ubcontrol", "store", "state", store)
+            #expect(state.output.contains("undeclared tables: draft\n"), "\(state)")
+            // An app that declares it has this row written at its next opening.
+            try await change("INSERT INTO ubiquity_declaration VALUES ('local', 'draft', '')")
+            #expect(try await findings().isEmpty)
+            #expect(try await device.runBare("ubcontrol", "store", "state", store).output.contains("undeclared tables: none\n"))
+        }
+    }
+
     @Test("ubcontrol store quarantine list shows file, peer, reason and since")
     func quarantine() async throws {
         try await withDevices(2) { devices in

@@ -36,7 +36,6 @@ struct StoreOptionsTests {
         // What opens, removes and takes over a store takes places, the schema and this one value.
         let _: (FilePath, Options, String?, DeviceHome?, SyncedSchema) async throws -> UbiquitousStore =
             UbiquitousStore.open(at:options:container:home:schema:)
-        let _: (FilePath, Options, UbiquityContainer, SyncedSchema) async throws -> UbiquitousStore = UbiquitousStore.open(at:options:in:schema:)
         let _: (FilePath, AccountName, Options, String?, DeviceHome?, SyncedSchema) async throws -> UbiquitousStore =
             UbiquitousStore.openReadOnly(at:account:options:container:home:schema:)
         let _: (FilePath, Options, RemovalConfirmation, String?, DeviceHome?, SyncedSchema) async throws -> ContentRemoval =
@@ -56,10 +55,49 @@ struct StoreOptionsTests {
         }
         for key in Self.others { #expect(try row(of: key).hasPrefix("none: ") || row(of: key).hasPrefix("``/UbiquityStores/")) }
 
-        let options = Set(Mirror(reflecting: Options(contentName: "Notes")).children.compactMap(\.label))
+        let (everyday, advanced) = (Options(contentName: "Notes"), Options.Advanced())
+        let options = Set([Mirror(reflecting: everyday), Mirror(reflecting: advanced)].flatMap { $0.children.compactMap(\.label) })
         #expect(options.isSuperset(of: Self.mirrored.keys))
-        let named = page.matches(of: /Options\/(\w+)``/).map { String($0.1) }
+        let named = page.matches(of: /Options\/(?:Advanced\/)?(\w+)``/).map { String($0.1) }
         #expect(Set(named) == options, "\(options.symmetricDifference(named))")
+    }
+
+    @Test("each advanced option has one value, with its group and without")
+    func grouped() {
+        var options = Options(contentName: "Notes", exchangesAutomatically: false)
+        #expect(!options.advanced.exchangesAutomatically)
+        options.largeValueSize = 7
+        options.journalMode = .delete
+        options.silenceLimit = .seconds(3)
+        #expect(options.advanced.largeValueSize == 7 && options.advanced.journalMode == .delete && options.advanced.silenceLimit == .seconds(3))
+        options.advanced.transitionDeadline = .seconds(5)
+        options.advanced.contentPath = "CoreData/Shared/Notes"
+        #expect(options.transitionDeadline == .seconds(5) && options.content == "Shared/Notes")
+    }
+
+    @Test("a fixed container is the store's, whichever account signs in later, and one or a home that differs from it is refused")
+    func fixed() async throws {
+        try await withDevices(2) { devices, root in
+            let path = devices[0].directory.appending("Fixed.sqlite")
+            var options = Options(contentName: "People", exchangesAutomatically: false)
+            options.container = .fixed(try await devices[0].container())
+            for (container, home) in [(nil, nil), ("org.example.test", devices[0].home)] as [(String?, DeviceHome?)] {
+                let store = try await UbiquitousStore.open(at: path, options: options, container: container, home: home, schema: personSchema)
+                #expect(await store.place == nil)
+                try await store.close()
+            }
+            let store = try await UbiquitousStore.open(at: path, options: options, schema: personSchema)
+            try devices[0].home.signIn(AccountName("bob"), containers: root)
+            try await store.insert("a")
+            #expect(store.file.string.contains("/alice~"))
+            try await store.close()
+            for (container, home) in [("org.example.other", nil), (nil, devices[1].home)] as [(String?, DeviceHome?)] {
+                let error = try await #require(throws: UbiquitousStoreError.self) {
+                    try await UbiquitousStore.open(at: path, options: options, container: container, home: home, schema: personSchema)
+                }
+                #expect(error.code == .unsupported && error.message.contains("fix"), "\(error)")
+            }
+        }
     }
 
     @Test("S-049: the container that the options name is the one, and where another is named beside them nothing is opened")

@@ -163,6 +163,30 @@ struct ErasureTests {
         }
     }
 
+    @Test("S-100: where the options fix a container its content goes, and that of another account, which is signed in, stays")
+    func removedFixed() async throws {
+        try await withDevices(1) { devices, root in
+            var options = UbiquitousStore.Options(contentName: "People", exchangesAutomatically: false)
+            options.container = .fixed(try await devices[0].container())
+            let former = try await devices[0].open()
+            try await former.insert("a")
+            try await former.settled()
+            try await former.close()
+            try devices[0].home.signIn(AccountName("bob"), containers: root)
+            let present = try await devices[0].open()
+            try await present.insert("b")
+            try await present.settled()
+            let removal = try await UbiquitousStore.removeUbiquitousContentAndPersistentStore(
+                at: devices[0].directory.appending("People.sqlite"), options: options, .removeEverythingOnAllDevices(contentName: "People"),
+                schema: personSchema)
+            #expect(removal.epoch == 2)
+            try await present.settled()
+            #expect(try await present.keys() == ["b"])
+            #expect(try await present.status().epoch == 1)
+            try await present.close()
+        }
+    }
+
     @Test(
         "S-099: a wipe takes the stores their place before it deletes the first item, so that none writes into what goes, and they keep their records"
     )

@@ -56,7 +56,7 @@ struct PublicStoreTests {
             #expect(await message(.public(world.container.description, at: world.root.string), existing: true).contains("leave them out"))
             var options = UbiquitousStore.Options(contentName: "Game")
             options.scope = .public(world.container.description, at: world.root.string)
-            #expect(throws: UbiquitousStoreError.self) { try options.container(or: nil) }
+            #expect(throws: UbiquitousStoreError.self) { try options.identifier(or: nil) }
         }
     }
 
