@@ -265,6 +265,36 @@ static inline long clinux_receive_descriptor(int socket, void *bytes, size_t cou
     return received;
 }
 
+/// A datagram socket, unix(7).
+static inline int clinux_datagram_socket(void) { return socket(AF_UNIX, SOCK_DGRAM | 02000000 /* SOCK_CLOEXEC */, 0); }
+
+/// sendmsg(2) of a datagram to a path, or to the abstract name that follows `@`, with a descriptor unless that is -1; never raises SIGPIPE.
+/// It does not block, unless it waits: then as long as SO_SNDTIMEO says.
+static inline long clinux_send_datagram(int socket, const char *name, const void *bytes, size_t count, int descriptor, int waits) {
+    union { struct cmsghdr header; char space[CMSG_SPACE(sizeof(int))]; } control;
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    struct iovec vector = {.iov_base = (void *)bytes, .iov_len = count};
+    size_t length = strlen(name);
+    int isAbstract = name[0] == '@';
+    if (length + !isAbstract > sizeof address.sun_path) { errno = ENAMETOOLONG; return -1; }
+    memcpy(address.sun_path, name, length);
+    if (isAbstract) address.sun_path[0] = 0;
+    struct msghdr message = {
+        .msg_name = &address, .msg_namelen = (socklen_t)(sizeof address - sizeof address.sun_path + length + !isAbstract),
+        .msg_iov = &vector, .msg_iovlen = count > 0};
+    if (descriptor >= 0) {
+        memset(&control, 0, sizeof control);
+        message.msg_control = control.space;
+        message.msg_controllen = sizeof control.space;
+        struct cmsghdr *header = CMSG_FIRSTHDR(&message);
+        header->cmsg_level = SOL_SOCKET;
+        header->cmsg_type = SCM_RIGHTS;
+        header->cmsg_len = CMSG_LEN(sizeof(int));
+        memcpy(CMSG_DATA(header), &descriptor, sizeof descriptor);
+    }
+    return sendmsg(socket, &message, MSG_NOSIGNAL | (waits ? 0 : MSG_DONTWAIT));
+}
+
 static inline int clinux_epoll_create(void) { return (int)syscall(SYS_epoll_create1, 02000000 /* EPOLL_CLOEXEC */); }
 
 /// epoll_ctl(2) with a number as the event's data.
@@ -289,6 +319,24 @@ static inline int clinux_sealed_memory(const char *name, size_t size) {
     int fd = (int)syscall(SYS_memfd_create, name, 3u /* MFD_CLOEXEC | MFD_ALLOW_SEALING */);
     if (fd < 0) return -1;
     if (ftruncate(fd, (off_t)size) < 0 || fcntl(fd, 1033 /* F_ADD_SEALS */, 7 /* SEAL, SHRINK, GROW */) < 0) {
+        close(fd);
+        return -1;
+    }
+    return fd;
+}
+
+/// memfd_create(2): a file in memory with these bytes, which nobody can change any more.
+static inline int clinux_finished_memory(const char *name, const void *bytes, size_t count) {
+    int fd = (int)syscall(SYS_memfd_create, name, 3u /* MFD_CLOEXEC | MFD_ALLOW_SEALING */);
+    if (fd < 0) return -1;
+    size_t written = 0;
+    while (written < count) {
+        long more = write(fd, (const char *)bytes + written, count - written);
+        if (more < 0 && errno == EINTR) continue;
+        if (more <= 0) break;
+        written += (size_t)more;
+    }
+    if (written < count || fcntl(fd, 1033 /* F_ADD_SEALS */, 15 /* SEAL, SHRINK, GROW, WRITE */) < 0) {
         close(fd);
         return -1;
     }

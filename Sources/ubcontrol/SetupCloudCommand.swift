@@ -21,6 +21,9 @@ struct SetupCloudCommand: AsyncParsableCommand {
             password. Every device needs the same password. Nobody can restore it, and without it what only the cloud has is lost. Keep it where \
             you keep other passwords. Access to a remote stays in rclone's own configuration; no file of this package holds a password or a token.
 
+            If the user's systemd knows the unit ubtransfer, and the device home is the usual one, systemd starts the agent now and at each login; \
+            otherwise this command starts it. An agent that runs already goes on as it is.
+
             Exit status 0 when the device is ready, 1 if something failed, 64 if something on the command line or on this device must be changed \
             first.
             """
@@ -46,6 +49,9 @@ struct SetupCloudCommand: AsyncParsableCommand {
 
     @Flag(help: "Do not start the agent.")
     var noStart = false
+
+    @Flag(help: "Start the agent by itself, also if the user's systemd could.")
+    var noService = false
 
     @OptionGroup var confirmation: ConfirmOption
     @OptionGroup var options: HomeOptions
@@ -118,7 +124,7 @@ struct SetupCloudCommand: AsyncParsableCommand {
     }
 
     private func signIn(_ home: DeviceHome, _ wish: SetupWish, _ facts: SetupFacts, _ teller: SetupTeller) async throws {
-        let undo = options.home == nil ? "" : " --home \(home.path.string.shellWord)"
+        let undo = homeWords(home)
         if facts.root == .nothing {
             try FileManager.default.createDirectory(atPath: wish.root.string, withIntermediateDirectories: true)
             try teller.step("Made \(wish.root).", undo: "rmdir --ignore-fail-on-non-empty \(wish.root.string.shellWord)")
@@ -133,7 +139,7 @@ struct SetupCloudCommand: AsyncParsableCommand {
     }
 
     private func configure(_ home: DeviceHome, _ wish: SetupWish, _ cloud: CloudConfiguration, _ facts: SetupFacts, _ teller: SetupTeller) throws {
-        let suffix = options.home == nil ? "" : " --home \(home.path.string.shellWord)"
+        let suffix = homeWords(home)
         let undo = "ubcontrol setup undo\(suffix)"
         var record = try HomeSettings(home).record
         if facts.deviceName != wish.deviceName, facts.deviceName != nil || wish.deviceName != facts.hostName {
@@ -169,6 +175,24 @@ struct SetupCloudCommand: AsyncParsableCommand {
         guard !noStart else {
             return try teller.note("Start the agent with: systemctl --user enable --now ubtransfer, or: ubtransfer")
         }
+        if !noService, let unit = AgentUnit(for: home) {
+            try await start(unit, home, teller)
+        } else {
+            try await startAlone(home, teller)
+        }
+    }
+
+    private func start(_ unit: AgentUnit, _ home: DeviceHome, _ teller: SetupTeller) async throws {
+        var record = try HomeSettings(home).record
+        record.startedAgent = unit.name
+        try HomeSettings(home).write(record)
+        // systemctl(1) returns when the agent has told that it is ready.
+        try unit.set(isOn: true)
+        try await awaitAgent(of: home, remedy: "see what the service does with: systemctl --user status \(unit.name)")
+        try teller.step("Started the transfer agent with systemd, now and at each login.", undo: "ubcontrol setup undo\(homeWords(home))")
+    }
+
+    private func startAlone(_ home: DeviceHome, _ teller: SetupTeller) async throws {
         guard let program = Self.agent else {
             return try teller.note("ubtransfer is not installed beside ubcontrol; build and start it, or nothing is carried.")
         }
@@ -179,17 +203,25 @@ struct SetupCloudCommand: AsyncParsableCommand {
         } catch {
             throw SetupError("\(program) cannot be started (\(error)).")
         }
-        try await TerminalProgress.awaiting("waiting for the transfer agent") {
-            let end = ContinuousClock.now + .seconds(60)
-            while !client.hasAgent {
-                guard .now < end else { throw SetupError("The agent does not answer; read \(log).") }
-                try await Task.sleep(for: .milliseconds(50))
-            }
-        }
+        try await awaitAgent(of: home, remedy: "read \(log)")
         try teller.step(
             "Started the transfer agent, which runs until this device is switched off; its log is \(log). To start it at each login: systemctl --user enable ubtransfer",
             undo: "pkill -u $USER -x ubtransfer")
     }
+
+    private func awaitAgent(of home: DeviceHome, remedy: String) async throws {
+        let client = TransferClient(home)
+        try await TerminalProgress.awaiting("waiting for the transfer agent") {
+            let end = ContinuousClock.now + .seconds(60)
+            while !client.hasAgent {
+                guard .now < end else { throw SetupError("The agent does not answer; \(remedy).") }
+                try await Task.sleep(for: .milliseconds(50))
+            }
+        }
+    }
+
+    /// The option `--home`, for commands that a person types.
+    private func homeWords(_ home: DeviceHome) -> String { options.home == nil ? "" : " --home \(home.path.string.shellWord)" }
 
     /// The agent beside this program, or on the PATH.
     private static var agent: FilePath? {

@@ -164,9 +164,9 @@ struct SetupRunner {
     private func start(_ undo: String) async throws {
         guard let found = search.home else { throw SetupError("Syncthing's directory has gone; try again.") }
         let program = try SyncthingProgram()
-        if !found.isNamed, SyncthingProgram.hasService() {
-            try record { $0.startedService = SyncthingProgram.unit }
-            try SyncthingProgram.service(isOn: true)
+        if !found.isNamed, UserUnit.syncthing.isKnown {
+            try record { $0.startedService = UserUnit.syncthing.name }
+            try UserUnit.syncthing.set(isOn: true)
             try await awaitAnswer(of: nil, log: nil)
             return try teller.step("Started Syncthing with systemd, now and at each login.", undo: undo)
         }
@@ -195,7 +195,7 @@ struct SetupRunner {
                 guard !hasEnded, .now < end else {
                     let text = log.flatMap { try? String(contentsOfFile: $0.string, encoding: .utf8) } ?? ""
                     throw SetupError(
-                        "Syncthing \(hasEnded ? "has ended at once" : "does not answer within \(Self.startLimit)"): \(SyncthingProgram.lastLine(text)); correct that, and try again."
+                        "Syncthing \(hasEnded ? "has ended at once" : "does not answer within \(Self.startLimit)"): \(UserUnit.lastLine(text)); correct that, and try again."
                     )
                 }
                 try await Task.sleep(for: .milliseconds(200))

@@ -11,8 +11,8 @@ struct SetupUndoCommand: AsyncParsableCommand {
         commandName: "undo",
         abstract: "Undo on this device what setup has done. No file of a container is deleted.",
         discussion: """
-            Removes from Syncthing the folder and the devices that setup has added, stops a Syncthing that setup has started, and removes from \
-            config.json what setup has written there. The account stays signed in, and its directory stays as it is. Other devices keep their files and \
+            Removes from Syncthing the folder and the devices that setup has added, stops a Syncthing or a service that setup has started, and removes \
+            from config.json what setup has written there. The account stays signed in, and its directory stays as it is. Other devices keep their files and \
             their settings.
 
             Exit status 0, also if there was nothing to undo; 1 if Syncthing does not answer.
@@ -36,8 +36,12 @@ struct SetupUndoCommand: AsyncParsableCommand {
                 try await leave(record, configured, home, teller)
             }
             if let unit = record.startedService {
-                try SyncthingProgram.service(isOn: false)
+                try UserUnit(name: unit).set(isOn: false)
                 try teller.note("Stopped \(unit).")
+            }
+            if let unit = record.startedAgent {
+                try UserUnit(name: unit).set(isOn: false)
+                try teller.note("Stopped the transfer agent, \(unit), also for later logins.")
             }
             var members: [String: (any Encodable & Sendable)?] = [:]
             if record.hasEndpoint { members["syncthing"] = .some(record.earlierEndpoint) }

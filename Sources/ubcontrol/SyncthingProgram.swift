@@ -50,7 +50,7 @@ struct SyncthingProgram {
         let (status, output) = try ChildProgram.run(
             path, ["generate"] + (draft.map { ["--home=\($0)"] } ?? []), environment: ["STNODEFAULTFOLDER": "1", "STNOUPGRADE": "1"])
         guard status == 0, let made = draft.map({ SyncthingHome($0, isNamed: true) }) ?? SyncthingHome.find(named: nil) else {
-            throw SetupError("`syncthing generate` failed: \(Self.lastLine(output)); correct that, and try again.")
+            throw SetupError("`syncthing generate` failed: \(UserUnit.lastLine(output)); correct that, and try again.")
         }
         try configure(made, options)
         guard let home, let draft else { return made }
@@ -83,31 +83,5 @@ struct SyncthingProgram {
         }
         try Data(text.utf8).write(to: URL(filePath: file), options: .atomic)
         try FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: file)
-    }
-
-    /// The unit of Debian's package, and of Syncthing's own, in the user's systemd.
-    static let unit = "syncthing.service"
-
-    /// Whether the user's systemd runs and knows Syncthing.
-    static func hasService() -> Bool {
-        guard let systemctl = ChildProgram.path("systemctl") else { return false }
-        return (try? ChildProgram.run(systemctl, ["--user", "cat", unit]).status) == 0
-    }
-
-    /// Starts or stops the service of the user's systemd, now and for every login.
-    ///
-    /// - Throws: `SetupError`.
-    static func service(isOn: Bool) throws {
-        guard let systemctl = ChildProgram.path("systemctl") else { throw SetupError("The program systemctl is not there; install systemd.") }
-        let words = ["--user", isOn ? "enable" : "disable", "--now", unit]
-        let (status, output) = try ChildProgram.run(systemctl, words)
-        guard status == 0 else {
-            throw SetupError("`systemctl \(words.joined(separator: " "))` failed: \(lastLine(output)); see `systemctl --user status \(unit)`.")
-        }
-    }
-
-    /// Returns the last line with text, as the end of a message.
-    static func lastLine(_ text: String) -> String {
-        text.split(separator: "\n").last.map { $0.trimmingCharacters(in: .whitespaces) } ?? "it says nothing"
     }
 }

@@ -35,10 +35,16 @@ struct TransferOptionGroup: ParsableArguments {
         do {
             return try await TransferClient(options.deviceHome).ask(request)
         } catch let error as TransferClient.NoAgent {
-            throw Refusal(error.description, status: ToolExit.unavailable)
+            throw try refusal(error)
         } catch let error as ObjectStoreError {
             throw Refusal(error.reason, status: ExitCode(1))
         }
+    }
+
+    /// The refusal of a command while no agent answers; it tells of a service that has failed.
+    func refusal(_ error: TransferClient.NoAgent) throws -> Refusal {
+        let failure = AgentUnit(for: try options.deviceHome)?.failure
+        return Refusal(failure.map { "No transfer agent runs: \($0)" } ?? error.description, status: ToolExit.unavailable)
     }
 
     /// Asks, and shows the status that follows.
@@ -82,7 +88,7 @@ struct TransferStatusCommand: AsyncParsableCommand {
                 try flushOutput()
             }
         } catch let error as TransferClient.NoAgent {
-            throw Refusal(error.description, status: ToolExit.unavailable)
+            throw try group.refusal(error)
         }
     }
 }

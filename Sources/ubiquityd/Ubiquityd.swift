@@ -16,9 +16,11 @@ struct Ubiquityd: ParsableCommand {
         abstract: "Decide which process may touch which file: the broker of a user's coordinated accesses.",
         discussion: """
             Programs start it when they need it, so no setup is necessary; it ends when no program has needed it for a while. Under systemd it may \
-            be socket-activated instead (ubiquityd.socket).
+            be socket-activated instead (ubiquityd.socket). systemd then learns when it is ready, how many clients it has, and that it lives \
+            (sd_notify(3)).
 
-            It logs to standard error or, if a program has started it, to broker.log in its directory. `ubcontrol log-level` sets the amount.
+            It logs to standard error or, if a program has started it, to broker.log in its directory; if standard error is systemd's journal, to \
+            the journal with fields. `ubcontrol log-level` sets the amount.
 
             Exit status: 0 when it ended because it was idle or asked to, 69 when another broker already serves this user or the place is unusable, \
             64 on a usage error.
@@ -49,6 +51,7 @@ struct Ubiquityd: ParsableCommand {
     }
 
     func run() throws {
+        let manager = ServiceManager.ofThisProcess()
         // A broker that a client has started must not keep the client's files open.
         if let lockDescriptor, let readyDescriptor { _ = clinux_close_from(UInt32(max(lockDescriptor, readyDescriptor) + 1)) }
         var signals = sigset_t()
@@ -61,12 +64,18 @@ struct Ubiquityd: ParsableCommand {
         options.idle = idle == 0 ? nil : .milliseconds(Int64(idle * 1000))
         options.lock = lockDescriptor.map { closeOnExec(FileDescriptor(rawValue: $0)) }
         options.listener = activatedSocket
+        // The manager of a client that has started this broker waits for the client.
+        if lockDescriptor == nil, manager.isThere {
+            options.pulse = manager.pulse
+            options.tell = { Self.tell($0, manager) }
+        }
         let place = directory.map { BrokerPlace(directory: FilePath($0)) } ?? .standard()
         let server: BrokerServer
         do {
             // The broker's own level decides about the output.
             UbiquityLog.level = .everything
             let file = lockDescriptor == nil ? nil : BrokerLogFile(in: place)
+            if file == nil { JournalLog.begin("ubiquityd") }
             server = try BrokerServer(place, options, logger: file.map { UbiquityLog.logger(writingLinesTo: $0.write) } ?? .ubiquity)
         } catch {
             throw Refusal("\(error)", status: ToolExit.unavailable)
@@ -78,6 +87,15 @@ struct Ubiquityd: ParsableCommand {
             try ready.close()
         }
         server.run()
+    }
+
+    private static func tell(_ news: BrokerNews, _ manager: ServiceManager) {
+        switch news {
+        case .serving(let clients): manager.tell(.ready, .status(counted(clients, "client")))
+        // A readiness that was lost is told again.
+        case .alive: manager.tell(.ready, .alive)
+        case .leaving: manager.tell(.stopping)
+        }
     }
 
     /// Returns the socket that systemd has passed; see sd_listen_fds(3).

@@ -17,6 +17,10 @@ package final class BrokerServer {
         package var listener: FileDescriptor?
         /// A descriptor of the lock file with the starting lock, from the process that started this one.
         package var lock: FileDescriptor?
+        /// How often ``tell`` hears that the loop runs; nil for never.
+        package var pulse: Duration?
+        /// Hears what the broker does, on the loop's thread.
+        package var tell: (@Sendable (BrokerNews) -> Void)?
 
         package init() {}
     }
@@ -46,6 +50,7 @@ package final class BrokerServer {
     private var idleSince: UInt64? = monotonicNanoseconds()
     private var isLeaving = false
     private var mustBind = false
+    private var pulse: BrokerPulse
 
     /// The shared memory that takes back delegations.
     private final class Words {
@@ -61,6 +66,7 @@ package final class BrokerServer {
     /// - Throws: `brokerUnavailable` when another broker is there, or the place is unusable.
     package init(_ place: BrokerPlace, _ options: Options, logger: Logger = .ubiquity) throws {
         self.options = options
+        pulse = BrokerPulse(every: options.pulse)
         let open = try place.open()
         log = BrokerLog(level: open.logLevel, logger: logger)
         self.place = open
@@ -121,6 +127,7 @@ package final class BrokerServer {
         _ = clinux_shorten_slices(100_000)
         var tags = [UInt64](repeating: 0, count: 64)
         var events = [UInt32](repeating: 0, count: 64)
+        tellNews()
         while !isLeaving {
             let count = clinux_epoll_wait(epoll.rawValue, &tags, &events, timeout)
             engine.time = monotonicNanoseconds()
@@ -132,7 +139,9 @@ package final class BrokerServer {
             performAll()
             if mustBind { bindAgain() }
             leaveIfIdle()
+            tellNews()
         }
+        options.tell?(.leaving)
         leave()
     }
 
@@ -140,9 +149,15 @@ package final class BrokerServer {
         var next = engine.nextTick ?? .max
         if let idle = options.idle, let since = idleSince { next = min(next, since + UInt64(idle / .nanoseconds(1))) }
         if mustBind { next = min(next, engine.time + 10_000_000) }
+        if options.tell != nil { next = min(next, pulse.next(clients: connections.count) ?? .max) }
         guard next != .max else { return -1 }
         let now = monotonicNanoseconds()
         return next <= now ? 0 : CInt(clamping: (next - now + 999_999) / 1_000_000)
+    }
+
+    private func tellNews() {
+        guard let tell = options.tell else { return }
+        for news in pulse.news(clients: connections.count, at: monotonicNanoseconds()) { tell(news) }
     }
 
     private func handle(_ source: Source, _ tag: UInt64) {

@@ -25,7 +25,8 @@ struct ServeCommand: AsyncParsableCommand {
             nothing unless --allow-actions is given; then each action is a command of ubcontrol or ubwatch, and asks first.
 
             With --json the first line is an object: url, port. Where standard output is no terminal, the address is not printed otherwise: a journal \
-            has other readers. SIGINT and SIGTERM end the server, with status 0. Exit status 69 if the port is taken; 64 for wrong usage, or if the \
+            has other readers. Under systemd it tells when it is ready, where it serves, and that it lives (sd_notify(3)). SIGINT and SIGTERM end \
+            the server, with status 0. Exit status 69 if the port is taken; 64 for wrong usage, or if the \
             device home cannot be one.
 
             EXAMPLES
@@ -67,6 +68,8 @@ struct ServeCommand: AsyncParsableCommand {
     func run() async throws {
         clinux_return_large_blocks()
         signal(SIGPIPE, SIG_IGN)
+        let manager = ServiceManager.ofThisProcess()
+        JournalLog.begin("ubwatch")
         guard let home = home.map({ DeviceHome(FilePath($0)) }) ?? (try? DeviceHome.standard()) else {
             throw Refusal("There is no device home; name one with --home.")
         }
@@ -86,18 +89,35 @@ struct ServeCommand: AsyncParsableCommand {
             for notice in PersonNotice.notices(from: old, to: new) { notices.continuation.yield(notice) }
         }
         let hub = PageHub(home, options: options, notify: notify ? notifies : nil)
-        var logger = Logger(label: "ubwatch") { StreamLogHandler.standardError(label: $0) }
+        var logger = Logger(label: "ubwatch") { label -> any LogHandler in
+            if let journal = JournalLog.ofThisProcess(label) { return journal }
+            return StreamLogHandler.standardError(label: label)
+        }
         logger.logLevel = .warning
         let page = try PageServer(hub, allowsActions: allowActions)
         let server = LoopbackServer(allowsActions: allowActions, logger: logger) { await page.answer($0) }
         let served = PageServing(file: lock == nil ? nil : file, opens: open, json: json)
         do {
             try await withThrowingTaskGroup { group in
-                group.addTask { try await server.run(port: port) { await served.begin($0) } }
+                group.addTask {
+                    try await server.run(port: port) { access in
+                        await served.begin(access)
+                        manager.tell(.ready, .status("the page is on port \(access.port)"))
+                    }
+                }
                 group.addTask { await hub.run() }
                 group.addTask { for await notice in notices.stream { _ = await PageCommand.run(notice.command) } }
                 group.addTask { await EndSignals.first() }
+                group.addTask {
+                    // The page is as alive as the hub that each reader asks.
+                    await manager.tellLife {
+                        _ = await hub.present
+                        return true
+                    }
+                    for await _ in AsyncStream<Never>.makeStream().stream {}
+                }
                 try await group.next()
+                manager.tell(.stopping)
                 await served.end()
                 Self.endSoon()
                 group.cancelAll()

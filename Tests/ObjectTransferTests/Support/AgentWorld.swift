@@ -25,12 +25,21 @@ struct AgentWorld {
 
     /// Ends the agents and servers that a test which has failed leaves behind: their arguments name its directory.
     private static func end(processesNaming directory: String) {
-        for name in (try? FileManager.default.contentsOfDirectory(atPath: "/proc")) ?? [] {
-            guard let process = Int32(name), process != getpid(),
-                let arguments = FileManager.default.contents(atPath: "/proc/\(process)/cmdline"),
-                String(decoding: arguments, as: UTF8.self).contains(directory)
-            else { continue }
-            kill(process, SIGKILL)
+        for process in processes(naming: directory) { kill(process, SIGKILL) }
+    }
+
+    private static func processes(naming directory: String) -> [Int32] {
+        ((try? FileManager.default.contentsOfDirectory(atPath: "/proc")) ?? []).compactMap { Int32($0) }.filter { process in
+            guard process != getpid(), let arguments = FileManager.default.contents(atPath: "/proc/\(process)/cmdline") else { return false }
+            return String(decoding: arguments, as: UTF8.self).contains(directory)
+        }
+    }
+
+    /// Ends the agents of this world, and waits until none is left.
+    func endAgents() async throws {
+        try await until("the agents have ended") {
+            Self.end(processesNaming: directory.string)
+            return Self.processes(naming: directory.string).isEmpty
         }
     }
 
