@@ -1,5 +1,6 @@
 import ArgumentParser
 import Foundation
+import SystemPackage
 
 /// Measures the package against references, both in the same run.
 @main
@@ -29,6 +30,12 @@ struct Bench: AsyncParsableCommand {
             valueName: "number"))
     var size: Int?
 
+    @Option(
+        help: ArgumentHelp(
+            "The directory of packages that Tools/package has made, whose sizes and start-up times the suite tools then measures.",
+            valueName: "dir"))
+    var packages: String?
+
     @Flag(help: "Print one JSON object a line.")
     var json = false
 
@@ -40,7 +47,8 @@ struct Bench: AsyncParsableCommand {
 
     func run() async throws {
         for suite in suites {
-            let report = Report(suite: suite, json: json, prefix: metric ?? "", variantPrefix: variant ?? "", size: size)
+            let report = Report(
+                suite: suite, json: json, prefix: metric ?? "", variantPrefix: variant ?? "", size: size, packages: packages.map { FilePath($0) })
             try await Suites.all[suite]!.run(report)
         }
     }

@@ -1,4 +1,5 @@
 import Foundation
+import SystemPackage
 
 /// Prints figures, one line each.
 struct Report {
@@ -8,6 +9,8 @@ struct Report {
     var variantPrefix = ""
     /// The greatest size of a content, in suites that make contents of several sizes; nil for the usual one.
     var size: Int?
+    /// The directory of packages that are measured too.
+    var packages: FilePath?
 
     /// Returns whether a variant is requested, in full or by its first characters.
     func wants(variant: String) -> Bool { variant.hasPrefix(variantPrefix) }

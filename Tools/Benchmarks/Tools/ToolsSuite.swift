@@ -2,10 +2,12 @@ import Foundation
 import Glibc
 import SystemPackage
 
-/// Measures the tools for people on a container of 50 peers, 100,000 logs and 10,000 items.
+/// Measures the tools for people: on a container of 50 peers, 100,000 logs and 10,000 items, and how they start.
 enum ToolsSuite: Suite {
     static func run(_ report: Report) async throws {
         if ["ubwatch_status_ms", "ubwatch_idle_cpu_percent"].contains(where: { report.wants($0) }) { try terminal(report) }
+        if StartFigures.metrics.contains(where: { report.wants($0) }) { try await StartFigures.run(report) }
+        if SizeFigures.metrics.contains(where: { report.wants($0) }) { try SizeFigures.run(report) }
         if PaneFigures.metrics.contains(where: { report.wants($0) }) { try await PaneFigures.run(report) }
     }
 
@@ -37,7 +39,8 @@ enum ToolsSuite: Suite {
         report.line(metric, variant: "sizes", unit: "ms", ours: median(ours), reference: median(sized), referenceName: "find -printf %s", main: false)
     }
 
-    private static func milliseconds(of command: [String]) throws -> Double {
+    /// Returns the time from the start of a command to its end.
+    static func milliseconds(of command: [String]) throws -> Double {
         let process = Process()
         process.executableURL = URL(filePath: command[0])
         process.arguments = Array(command.dropFirst())

@@ -61,7 +61,7 @@ struct WatchingTool: Sendable {
         FilePath((try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")) ?? "").removingLastComponent().appending(name).string
     }
 
-    private static func find(_ name: String) -> String? {
+    static func find(_ name: String) -> String? {
         ["/usr/bin/", "/usr/local/bin/"].map { $0 + name }.first { access($0, X_OK) == 0 }
     }
 
