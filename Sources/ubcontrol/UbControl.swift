@@ -26,7 +26,7 @@ struct UbControl: AsyncParsableCommand {
             DeviceStatusCommand.self, SetupCommand.self, SignInCommand.self, SignOutCommand.self, AccountCommand.self, ContainerCommand.self,
             StoreCommand.self, PublicCommand.self, TransferCommand.self, ItemCommand.self, ConflictCommand.self, PeersCommand.self,
             KeptCommand.self, ClaimsCommand.self, PresentersCommand.self, WhyCommand.self, BrokerCommand.self, LogLevelCommand.self,
-            DoctorCommand.self, ReportCommand.self, DevicesCommand.self,
+            DoctorCommand.self, ReportCommand.self, DevicesCommand.self, NewCommand.self,
         ]
     )
 

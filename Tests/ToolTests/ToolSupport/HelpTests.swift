@@ -86,6 +86,7 @@ struct HelpTests {
                             "HOME": devices[0].home.string, "ROOT": devices[0].root.string, "STORE": store.string, "PEER": peer,
                             "CONTAINER": words[0] == "ubwatch" ? devices[0].container.string : "org.example.notes",
                             "FILE": directory.appending("file\(number).tar.gz").string, "DIR": directory.appending("directory\(number)").string,
+                            "CLONE": packageDirectory.string,
                         ]
                         let given = words.map { places[$0] ?? $0 }
                         #expect(

@@ -47,6 +47,14 @@ struct ImportTableTests {
         #expect(outcome.errors == "Sources/\(file):1: \(fault)\n", "\(outcome.errors)")
     }
 
+    @Test("What a text of several lines imports is none of the target's, and an import behind the text is found")
+    func templates() async throws {
+        let template = #"let text = """\n    import GRDB\n    \"""\n    import Testing\n    """"#.replacing(#"\n"#, with: "\n")
+        #expect(try await check(["UbiquityContainers/Template.swift": template]).status == 0)
+        let outcome = try await check(["UbiquityContainers/Template.swift": template + "\ninternal import GRDB"])
+        #expect(outcome.errors == "Sources/UbiquityContainers/Template.swift:6: UbiquityContainers must not import GRDB\n", "\(outcome.errors)")
+    }
+
     @Test("A circle of folders is found, with the references that form it")
     func circle() async throws {
         // Logs name hashes; a value that names a log closes the circle.
