@@ -77,7 +77,7 @@ struct HelpCommand: Decodable {
 
 /// The command lines that texts show.
 enum CommandLines {
-    static let programs = ["ubcontrol", "ubwatch", "ubiquityd", "ubtransfer", "notes", "people"]
+    static let programs = ["ubcontrol", "ubwatch", "ubiquityd", "ubtransfer", "notes", "people", "journal"]
 
     /// Those between backticks: mentioned, so that arguments may be left out.
     static func mentioned(in text: String) -> [[String]] {
