@@ -127,8 +127,9 @@ struct SeedCommand: AsyncParsableCommand {
 
     func run() async throws {
         let store = try await notebook.open()
+        let obstacle = await store.reachAccount()
         let seeding = try await store.seed(from: SeedFile(FilePath(file), isRemovedAfterwards: remove), token: token)
-        try await store.publish()
+        await store.publish(after: obstacle)
         try await store.close()
         print(seeding.wasComplete ? "“\(token)” has been seeded before." : "Seeded \(seeding.seeded) notes, passed over \(seeding.skipped).")
     }
@@ -152,7 +153,7 @@ struct ClearCommand: AsyncParsableCommand {
     }
 
     func run() async throws {
-        let store = try await notebook.open()
+        let store = try await notebook.openAccount()
         let removal = try await store.removeUbiquitousContent(.removeEverythingOnAllDevices(contentName: Notebook.contentName))
         // This removes unneeded files from the container, because the program may not run again for long. If it fails,
         // everything is removed anyway.

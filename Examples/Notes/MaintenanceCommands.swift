@@ -11,7 +11,7 @@ struct CompactCommand: AsyncParsableCommand {
     @OptionGroup var notebook: Notebook
 
     func run() async throws {
-        let store = try await notebook.open()
+        let store = try await notebook.openAccount()
         let number = try await store.rollBaseline()
         try await store.close()
         print(number.map { "Wrote baseline \($0)." } ?? "Notes were being written meanwhile: nothing was done.")
@@ -28,7 +28,7 @@ struct RebuildCommand: AsyncParsableCommand {
     @OptionGroup var notebook: Notebook
 
     func run() async throws {
-        let store = try await notebook.open()
+        let store = try await notebook.openAccount()
         try await store.rebuildFromUbiquitousContent()
         try await store.close()
         print("Rebuilt the notebook.")

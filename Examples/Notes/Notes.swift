@@ -1,20 +1,23 @@
 import ArgumentParser
 import Foundation
 import GRDB
-import SyncthingStatus
-import SystemPackage
 import Ubiquity
 
-/// A notebook on the command line, shared by all of an account's devices.
+/// A notebook on the command line, which follows the account.
 @main
 struct Notes: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "notes",
         abstract: "A notebook on the command line, shared by all devices of an account.",
-        discussion: "Sign in first: ubcontrol sign-in ACCOUNT [--containers DIR].",
+        discussion: """
+            While nobody is signed in, notes stay on this device; they join the notes of the account that signs in next. Each account has notes of \
+            its own. Sign in with: ubcontrol sign-in ACCOUNT [--containers DIR].
+
+            Exit status 0, 64 for a wrong command line, 1 if the command failed.
+            """,
         subcommands: [
             AddCommand.self, EditCommand.self, RemoveCommand.self, ListCommand.self, ImportCommand.self, SeedCommand.self, RunCommand.self,
-            StatusCommand.self, ClearCommand.self, CompactCommand.self, RebuildCommand.self,
+            StatusCommand.self, WhereCommand.self, ClearCommand.self, CompactCommand.self, RebuildCommand.self,
         ]
     )
 
@@ -30,58 +33,6 @@ struct Note: Codable, FetchableRecord, PersistableRecord {
     var title: String
     var body: String?
     var created: String
-}
-
-/// The arguments of every subcommand: the home, the container and the store.
-struct Notebook: ParsableArguments {
-    @Option(name: .long, help: ArgumentHelp("The device home.", valueName: "dir"))
-    var home: String?
-
-    static let contentName = "Notes"
-
-    static let schema: SyncedSchema = {
-        var migrator = DatabaseMigrator()
-        migrator.registerMigration("v1") { db in
-            try db.create(table: "note") { table in
-                table.primaryKey("id", .text)
-                table.column("title", .text).notNull()
-                table.column("body", .text)
-                table.column("created", .text).notNull()
-            }
-        }
-        return SyncedSchema(migrator: migrator) { SyncedTable("note") }
-    }()
-
-    /// Opens the store of the signed-in account.
-    func open(exchangesAutomatically: Bool = false) async throws -> UbiquitousStore {
-        let deviceHome = if let home { DeviceHome(FilePath(home)) } else { try DeviceHome.standard() }
-        let container = try await UbiquityContainer("org.example.notes", home: deviceHome)
-        let place = deviceHome.path.appending("Notes/Notes.sqlite")
-        var options = UbiquitousStore.Options(contentName: Self.contentName, exchangesAutomatically: exchangesAutomatically)
-        // The database in which the notebook kept its notes before it synced.
-        options.existingDatabase = place
-        #if Syncthing
-            options.transport = { try? SyncthingTransport(configuredFor: $0) }
-        #endif
-        return try await UbiquitousStore.open(at: place, options: options, in: container, schema: Self.schema)
-    }
-
-    /// Opens the store for one save, publishes it, and closes.
-    func saving<Result: Sendable>(_ body: @Sendable (Database) throws -> Result) async throws -> Result {
-        let store = try await open()
-        let result = try await store.write(body)
-        // From here on the save is stored, whatever the result of its publication.
-        do {
-            try await store.publish()
-            let status = try await store.status()
-            if let reason = status.suspended { warn("Saved on this device only: \(ContainerAttachment.detached(reason)).") }
-            if status.isPaused { warn("Saved on this device only: the store is paused; resume it with: ubcontrol store resume") }
-        } catch {
-            warn("Saved on this device only: \(error)")
-        }
-        try await store.close()
-        return result
-    }
 }
 
 /// Prints a line on standard error.

@@ -161,9 +161,9 @@ extension Member {
         return try JSONDecoder().decode(Check.self, from: Data(outcome.output.utf8)).problems
     }
 
-    /// This device's store file.
+    /// The account's file on this device; the local file lies below `local~<uuid>`.
     func storeFile() throws -> FilePath {
-        let path = try #require(FileManager.default.subpathsOfDirectory(atPath: home.string).first { $0.hasSuffix("/store/Notes.sqlite") })
-        return home.appending(path)
+        let names = try FileManager.default.subpathsOfDirectory(atPath: home.string)
+        return home.appending(try #require(names.first { $0.hasSuffix("/store/Notes.sqlite") && !$0.contains("/local~") }))
     }
 }

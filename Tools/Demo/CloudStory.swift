@@ -104,7 +104,7 @@ struct CloudStory {
         try CSVRows.text(count: count).write(toFile: file.string, atomically: true, encoding: .utf8)
         let start = ContinuousClock.now
         try await first.run("notes", ["import", file.string])
-        try await second.wait(for: "the import", within: .seconds(60)) { $0.reduce(0) { $0 + ($1.inserted ?? 0) } >= count }
+        try await second.wait(for: "the import") { $0.reduce(0) { $0 + ($1.inserted ?? 0) } >= count }
         let time = start.duration(to: .now).formatted(.units(allowed: [.seconds, .milliseconds], maximumUnitCount: 1))
         let (left, right) = try await (first.list(), second.list())
         checks.check(

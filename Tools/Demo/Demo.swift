@@ -3,13 +3,17 @@ import Foundation
 import SystemPackage
 import ToolProcesses
 
-/// Shows two devices, one container and one store live.
+/// Shows two devices, one container and one store live, and an app that follows the account.
 @main
 struct Demo: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "demo",
-        abstract: "Two devices, one container, one store, seen live.",
-        discussion: "Exit status 0 only if every comparison held. Works in a temporary directory, which it removes."
+        abstract: "Two devices, one container, one store, seen live; then an app whose user signs in and out.",
+        discussion: """
+            Each check prints what was compared. Works in a temporary directory, which it removes.
+
+            Exit status 0 if every comparison held, 1 if one did not, 64 for a wrong command line.
+            """
     )
 
     @Flag(help: "Print a JSON object a check: check, ok, detail.")
@@ -18,8 +22,15 @@ struct Demo: AsyncParsableCommand {
     @Flag(help: "Instead of a shared directory, an encrypted one on a WebDAV server, which transfer agents reach through rclone.")
     var cloud = false
 
+    @Flag(help: "Only the story of the account: signed out, sign in, sign out, another account, back, remove everything.")
+    var account = false
+
     @Flag(help: "Keep the temporary directory, and print its path.")
     var keep = false
+
+    func validate() throws {
+        if cloud, account { throw ValidationError("--cloud and --account are two stories: give one of them.") }
+    }
 
     func run() async throws {
         let directory = FileManager.default.temporaryDirectory.appending(path: "ubiquity-demo-\(UUID().uuidString)").path
@@ -30,7 +41,12 @@ struct Demo: AsyncParsableCommand {
             do { try await story.tell(&checks) } catch { checks.fail(error) }
             await story.end()
         } else {
-            var story = Story(directory: FilePath(directory))
+            if !account {
+                var story = Story(directory: FilePath(directory))
+                do { try await story.tell(&checks) } catch { checks.fail(error) }
+                await story.end()
+            }
+            let story = AccountStory(directory: FilePath(directory))
             do { try await story.tell(&checks) } catch { checks.fail(error) }
             await story.end()
         }

@@ -19,6 +19,9 @@ actor Device {
     /// A line of the output of `notes run --json`.
     struct RunLine: Decodable, Sendable {
         var event: String
+        /// The kind of the file in use from then on: `local`, `fallback` or `account`.
+        var place: String?
+        var account: String?
         var inserted: Int?
         var updated: Int?
         var deleted: Int?
@@ -48,9 +51,41 @@ actor Device {
         return outcome.output
     }
 
-    nonisolated func list() async throws -> [Note] {
-        let output = try await run("notes", ["list", "--json", "--offline"])
+    /// Returns the notes in this device's file; with `isReading`, after the container has been read.
+    nonisolated func list(reading isReading: Bool = false) async throws -> [Note] {
+        let output = try await run("notes", ["list", "--json"] + (isReading ? [] : ["--offline"]))
         return try JSONDecoder().decode([Note].self, from: Data(output.utf8))
+    }
+
+    /// Returns the titles of the notes in this device's file.
+    nonisolated func titles() async throws -> [String] { try await list().map(\.title) }
+
+    /// The output of `notes where --json`.
+    struct Place: Decodable, Sendable {
+        var place: String
+        var account: String?
+        var unpublished: Int
+    }
+
+    /// Returns which file the notes are in.
+    nonisolated func place() async throws -> Place {
+        try JSONDecoder().decode(Place.self, from: Data(await run("notes", ["where", "--json", "--offline"]).utf8))
+    }
+
+    /// Signs in to an account, and waits until the running program shows the account's own file.
+    func signIn(to account: String, in containers: FilePath) async throws {
+        let count = lines.count
+        try await run("ubcontrol", ["sign-in", account, "--containers", containers.string])
+        try await wait(for: "the account's file") { lines in
+            lines.dropFirst(count).contains { $0.event == "moved" && $0.place == "account" && $0.account == account }
+        }
+    }
+
+    /// Signs out, and waits until the running program shows the local file.
+    func signOut() async throws {
+        let count = lines.count
+        try await run("ubcontrol", ["sign-out"])
+        try await wait(for: "the local file") { $0.dropFirst(count).contains { $0.event == "moved" && $0.place == "local" } }
     }
 
     /// Starts `notes run`, and waits until it is ready.
@@ -76,7 +111,7 @@ actor Device {
     var printed: [RunLine] { lines }
 
     /// Waits until the lines printed so far satisfy a condition.
-    func wait(for what: String, within limit: Duration = .seconds(30), _ condition: @Sendable ([RunLine]) -> Bool) async throws {
+    func wait(for what: String, within limit: Duration = .seconds(300), _ condition: @Sendable ([RunLine]) -> Bool) async throws {
         let deadline = ContinuousClock.now + limit
         let alarm = Task {
             try await Task.sleep(until: deadline, clock: .continuous)
@@ -86,6 +121,16 @@ actor Device {
         while !condition(lines) {
             guard ContinuousClock.now < deadline else { throw Failure(description: "\(name) waited \(limit) for \(what)") }
             await withCheckedContinuation { waiters.append($0) }
+        }
+    }
+
+    /// Waits until a condition holds, and checks it after each line that the running program prints.
+    func until(_ what: String, within limit: Duration = .seconds(300), _ condition: @Sendable (Device) async throws -> Bool) async throws {
+        let deadline = ContinuousClock.now + limit
+        while true {
+            let count = lines.count
+            if try await condition(self) { return }
+            try await wait(for: what, within: deadline - .now) { $0.count > count }
         }
     }
 

@@ -43,10 +43,22 @@ struct ToolDevice: Sendable {
         try FileManager.default.moveItem(atPath: away.string, toPath: container.string)
     }
 
-    /// This device's store file: of the notes example, or of the program that names it otherwise.
+    /// The account's file on this device: of the notes example, or of the program that names it otherwise.
+    ///
+    /// The local file lies below `local~<uuid>`, and an account's fallback file in `fallback`. If several accounts have used the program, it is the
+    /// file of one of them.
     func storeFile(_ name: String = "Notes") throws -> FilePath {
-        let path = try #require(FileManager.default.subpathsOfDirectory(atPath: home.string).first { $0.hasSuffix("/store/\(name).sqlite") })
-        return home.appending(path)
+        let names = try FileManager.default.subpathsOfDirectory(atPath: home.string)
+        return home.appending(try #require(names.first { $0.hasSuffix("/store/\(name).sqlite") && !$0.contains("/local~") }))
+    }
+
+    /// Removes the write-ahead logs beside this device's stores, which no program has open: their content is in the files by then.
+    func foldLogs() async throws {
+        for path in try FileManager.default.subpathsOfDirectory(atPath: home.string).sorted() where path.hasSuffix(".sqlite-wal") {
+            let file = home.appending(path).string.dropLast("-wal".count)
+            let folded = try await Tool.run("/usr/bin/sqlite3", [String(file), "PRAGMA wal_checkpoint(TRUNCATE)"])
+            try #require(folded.status == 0, "\(folded)")
+        }
     }
 
     /// Another device, which shares the root, takes in all that is there and writes a baseline of it.

@@ -57,6 +57,8 @@ struct PeersToolTests {
     func retireAtALog() async throws {
         try await withDevices(2) { devices in
             let (author, waiting) = (devices[0], devices[1])
+            // It has read the content before: else it would show none of it before all has arrived.
+            #expect(try await waiting.list().isEmpty)
             for title in ["a", "b", "c"] { #expect(try await author.run("notes", "add", title).status == 0) }
             let lost = try author.logs()[1]
             try FileManager.default.removeItem(atPath: lost.string)
