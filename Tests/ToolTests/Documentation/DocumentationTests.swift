@@ -54,7 +54,7 @@ struct DocumentationTests {
             var detail: String
         }
         let checks = try outcome.output.split(separator: "\n").map { try JSONDecoder().decode(Check.self, from: Data($0.utf8)) }
-        #expect(checks.count == 9 && checks.allSatisfy(\.ok), "\(outcome.output)")
+        #expect(checks.count == 18 && checks.allSatisfy(\.ok), "\(outcome.output)")
     }
 
     @Test("a figure of the benchmarks is one JSON object a line with the documented keys", arguments: [["store", "--metric", "write_1_row"]])

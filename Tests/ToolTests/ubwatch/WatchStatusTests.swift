@@ -161,10 +161,7 @@ struct WatchStatusTests {
         try await withDevices(1) { devices in
             let device = devices[0]
             try await device.run("notes", "add", "Milk")
-            // What the app has left beside its store goes with the last that closes it.
-            for command in ["pause", "resume"] {
-                #expect(try await Tool.run("ubcontrol", ["store", command, device.storeFile().string]).status == 0)
-            }
+            try await device.foldLogs()
             try Data("Dear Ann".utf8).write(to: URL(filePath: device.container.appending("Letter.txt").string))
             let top = device.root.removingLastComponent().string
             func all() throws -> [String: Date] {
@@ -294,10 +291,7 @@ struct WatchStatusTests {
             let device = devices[0]
             for each in devices { #expect(try await each.run("notes", "add", "Milk").status == 0) }
             #expect(try await device.list().count == 2)
-            // What the app has left beside its store goes with the last that closes it.
-            for command in ["pause", "resume"] {
-                #expect(try await Tool.run("ubcontrol", ["store", command, device.storeFile().string]).status == 0)
-            }
+            try await device.foldLogs()
             let own = try #require(try await device.watched().device.peer)
             let other = try #require(try await devices[1].watched().device.peer)
             let content = device.container.appending("CoreData/Notes")

@@ -234,16 +234,17 @@ import Waiting
 
     @Test("U-77: changes are gathered for a second unless another interval is set, and not told before")
     func batchingInterval() async throws {
-        try await withStage { stage in
-            #expect(MetadataQuery(stage.container) { _ in true }.batchingInterval == .seconds(1))
-            let query = stage.query()
-            let (updates, _) = try await stage.gather(query)
-            for (name, interval) in [("a", Duration.seconds(1)), ("b", .milliseconds(200))] {
-                query.batchingInterval = interval
+        // Each in a container of its own: the later events of one file would begin another interval.
+        for (name, interval) in [("a", nil), ("b", Duration.milliseconds(200))] {
+            try await withStage { stage in
+                let query = stage.query()
+                #expect(query.batchingInterval == .seconds(1))
+                if let interval { query.batchingInterval = interval }
+                let (updates, _) = try await stage.gather(query)
                 try stage.write("Documents/\(name)")
                 await stage.clock.sleepers(1)
                 let before = query.results
-                stage.clock.advance(by: interval - .milliseconds(1))
+                stage.clock.advance(by: query.batchingInterval - .milliseconds(1))
                 #expect(query.results == before)
                 stage.clock.advance(by: .milliseconds(1))
                 while !stage.names(query.results).contains("Documents/\(name)") { _ = try await updates.next() }

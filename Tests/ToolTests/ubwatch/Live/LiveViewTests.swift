@@ -96,7 +96,8 @@ struct LiveViewTests {
                 // A receipt is told of at the finest level only.
                 #expect(!(try await terminal.screen()).contains { $0.contains("(receipt") })
                 try await terminal.press("l")
-                // A device that has read leaves one.
+                // A device that has read something new leaves one.
+                try await devices[0].run("notes", "add", "four")
                 try await devices[1].takeIn()
                 try await terminal.shows("(receipt")
                 try await terminal.press("l")

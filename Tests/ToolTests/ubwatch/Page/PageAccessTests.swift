@@ -30,7 +30,7 @@ extension PageTests {
         }
 
         @Test(
-            "axe-core finds no violation on either page, in light and dark colours, and 360 pixels wide, where nothing is scrolled sideways",
+            "V-07: axe-core finds no violation on either page, in light and dark colours, and 360 pixels wide, where nothing is scrolled sideways",
             arguments: [("light", false, 1280), ("dark", true, 1280), ("narrow", false, 360)])
         func axe(name: String, isDark: Bool, width: Int) async throws {
             try await withPane(

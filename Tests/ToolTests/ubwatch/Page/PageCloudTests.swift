@@ -9,7 +9,8 @@ import Waiting
 extension PageTests {
     /// A container that the transfer agent carries.
     @Suite struct Cloud {
-        @Test("A document is evicted from the page after a question, and fetched; the page says when the agent has stopped, and when it is back")
+        @Test(
+            "V-05: A document is evicted from the page after a question, and fetched; the page says when the agent has stopped, and when it is back")
         func agent() async throws {
             let page = try #require(BrowserTrait.page)
             try await page.reset()

@@ -71,7 +71,7 @@ extension PageTests {
                 .joined(separator: "\n")
         }
 
-        @Test("Each cell of the page has the words of the terminal's view: items, peers against peers, stores, conflicts, storage")
+        @Test("V-02: Each cell of the page has the words of the terminal's view: items, peers against peers, stores, conflicts, storage")
         func cells() async throws {
             try await withPane(
                 2,

@@ -9,7 +9,7 @@ import Waiting
 extension PageTests {
     /// What happens while the page is open.
     @Suite struct Following {
-        @Test("A save on another device appears on the page within a second of its log's arrival, without a reload")
+        @Test("V-01: A save on another device appears on the page within a second of its log's arrival, without a reload")
         func save() async throws {
             try await withPane(2) { page, server, devices in
                 try await page.open(server)
@@ -38,7 +38,7 @@ extension PageTests {
             }
         }
 
-        @Test("The meter is red, and says so in words, when the containers take more than the mark of config.json")
+        @Test("V-02: The meter is red, and says so in words, when the containers take more than the mark of config.json")
         func mark() async throws {
             try await withPane { page, server, devices in
                 let device = devices[0]
@@ -64,7 +64,7 @@ extension PageTests {
             }
         }
 
-        @Test("A page whose connection breaks says so, returns by itself, and goes on where it was", .enabled(if: geteuid() == 0))
+        @Test("V-05: A page whose connection breaks says so, returns by itself, and goes on where it was", .enabled(if: geteuid() == 0))
         func broken() async throws {
             try await withPane { page, server, devices in
                 try await page.open(server)
@@ -85,7 +85,7 @@ extension PageTests {
             }
         }
 
-        @Test("A page whose server has ended says so, keeps what it knew, and says how to open the page of the next one")
+        @Test("V-05: A page whose server has ended says so, keeps what it knew, and says how to open the page of the next one")
         func ended() async throws {
             try await withPane { page, _, devices in
                 // A server of its own, which ends before the test.
@@ -107,7 +107,8 @@ extension PageTests {
             }
         }
 
-        @Test("A wipe of the container is shown as a loss, and so is its return; the nav follows an account's sign-out and another one's sign-in")
+        @Test(
+            "V-05: A wipe of the container is shown as a loss, and so is its return; the nav follows an account's sign-out and another one's sign-in")
         func account() async throws {
             try await withPane { page, server, devices in
                 let device = devices[0]

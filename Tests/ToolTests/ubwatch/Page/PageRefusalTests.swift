@@ -22,7 +22,9 @@ extension PageTests {
             return try await server.ask(request, fields, body: isPost ? Self.body : "")
         }
 
-        @Test("A request without the cookie, with a wrong ticket, to another host or from another origin is refused, and gets nothing of the content")
+        @Test(
+            "V-03: A request without the cookie, with a wrong ticket, to another host or from another origin is refused, and gets nothing of the content"
+        )
         func requests() async throws {
             try await withPane(1, ["--allow-actions"]) { _, server, _ in
                 let cookie = try await server.cookie()
@@ -56,7 +58,7 @@ extension PageTests {
             }
         }
 
-        @Test("A process of another user is refused", .enabled(if: geteuid() == 0))
+        @Test("V-03: A process of another user is refused", .enabled(if: geteuid() == 0))
         func stranger() async throws {
             try await withPane { _, server, _ in
                 let script = """
@@ -74,7 +76,7 @@ extension PageTests {
             }
         }
 
-        @Test("A page of another origin, in the browser that has the cookie, reads nothing, shows nothing in a frame, and changes nothing")
+        @Test("V-03: A page of another origin, in the browser that has the cookie, reads nothing, shows nothing in a frame, and changes nothing")
         func otherOrigin() async throws {
             try await withPane(1, ["--allow-actions"]) { page, server, devices in
                 try await page.open(server)

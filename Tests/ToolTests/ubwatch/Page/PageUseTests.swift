@@ -21,7 +21,7 @@ extension PageTests {
             }
         }
 
-        @Test("Ten thousand items are sorted, filtered and scrolled, and at most two hundred rows are in the document")
+        @Test("V-06: Ten thousand items are sorted, filtered and scrolled, and at most two hundred rows are in the document")
         func manyItems() async throws {
             try await withPane(
                 1,
@@ -116,7 +116,7 @@ extension PageTests {
             }
         }
 
-        @Test("The Tab key reaches the skip link, the tabs, the filter and the rows; Enter opens the details, and Escape closes them")
+        @Test("V-07: The Tab key reaches the skip link, the tabs, the filter and the rows; Enter opens the details, and Escape closes them")
         func keyboard() async throws {
             try await withPane(
                 2,
@@ -155,7 +155,7 @@ extension PageTests {
             }
         }
 
-        @Test("A name from another device is text: it runs nothing, makes no element, and turns nothing around")
+        @Test("V-04: A name from another device is text: it runs nothing, makes no element, and turns nothing around")
         func hostileNames() async throws {
             let names = [
                 #"<img src=x onerror="document.title='owned'">.txt"#, #""><script>document.title='owned'<"# + "/script>.txt",
