@@ -259,7 +259,8 @@ let package = Package(
             swiftSettings: settings),
         .executableTarget(
             name: "ubiquity-wipes",
-            dependencies: ["UbiquityContainers", "UbiquityStores", "UbiquityTesting", "ToolProcesses", arguments, grdb, system], path: "Tools/Wipes",
+            dependencies: ["ToolSupport", "UbiquityContainers", "UbiquityStores", "UbiquityTesting", "ToolProcesses", arguments, grdb, system],
+            path: "Tools/Wipes",
             swiftSettings: settings),
         .target(name: "BareInotify", path: "Tools/Reference", exclude: ["main.c"]),
         // How a test, or a tool that runs other programs, waits: with a limit, and saying for what.

@@ -1,5 +1,4 @@
 import ArgumentParser
-import Dispatch
 import Foundation
 import SystemPackage
 import ToolSupport
@@ -66,7 +65,8 @@ struct DevicesCommand: AsyncParsableCommand {
 
     func run() async throws {
         // This comes first, so that an early signal also removes everything.
-        let end = Interruption()
+        let (ends, end) = AsyncStream.makeStream(of: Void.self)
+        let signals = SignalHandlers { _ in end.yield() }
         let place = directory.map { FilePath($0) } ?? FilePath(FileManager.default.temporaryDirectory.path).appending("ubiquity-\(UUID().uuidString)")
         let wasThere = FileManager.default.fileExists(atPath: place.string)
         let devices = SimulatedDevices(in: place)
@@ -75,7 +75,7 @@ struct DevicesCommand: AsyncParsableCommand {
             try await start(devices)
             try await withThrowingTaskGroup(of: Void.self) { group in
                 group.addTask { try await devices.run() }
-                group.addTask { [stream = end.stream] in for await _ in stream { return } }
+                group.addTask { for await _ in ends { return } }
                 defer { group.cancelAll() }
                 try await group.next()
             }
@@ -83,7 +83,7 @@ struct DevicesCommand: AsyncParsableCommand {
             if isRemoved { try? devices.remove() }
             throw error
         }
-        withExtendedLifetime(end) {}
+        withExtendedLifetime(signals) {}
         if isRemoved { try devices.remove() }
         if !json { print(isRemoved ? "Removed \(devices.directory)." : "The devices are in \(devices.directory).") }
     }
@@ -109,25 +109,5 @@ struct DevicesCommand: AsyncParsableCommand {
         var account: String
         var home: String
         var containers: String
-    }
-}
-
-/// Waits for a signal that asks the program to end.
-private final class Interruption {
-    /// Yields a value when the signal has arrived.
-    let stream: AsyncStream<Void>
-    private let sources: [any DispatchSourceSignal]
-
-    /// Handles the signal from now on, so that it does not end the program.
-    init() {
-        let (stream, continuation) = AsyncStream.makeStream(of: Void.self)
-        self.stream = stream
-        sources = [SIGINT, SIGTERM, SIGHUP].map { number in
-            signal(number, SIG_IGN)
-            let source = DispatchSource.makeSignalSource(signal: number, queue: .global())
-            source.setEventHandler { continuation.yield() }
-            source.resume()
-            return source
-        }
     }
 }

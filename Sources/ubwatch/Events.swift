@@ -86,14 +86,8 @@ struct EventsCommand: ParsableCommand {
         let output = EventsOutput()
         let printer: any EventsPrinter = summary ? EventsSummary(json: json) : EventsLines(json: json)
         // Signals are set up first, so that one that comes while the tree is scanned ends the program cleanly too.
-        let signals = [SIGINT, SIGTERM, SIGHUP, SIGUSR1].map { number in
-            signal(number, SIG_IGN)
-            let source = DispatchSource.makeSignalSource(signal: number, queue: .global())
-            source.setEventHandler {
-                if number == SIGUSR1 { output.write(printer.summarise()) } else { end.come(status: 0) }
-            }
-            source.resume()
-            return source
+        let signals = SignalHandlers(SignalHandlers.ends + [SIGUSR1]) { number in
+            if number == SIGUSR1 { output.write(printer.summarise()) } else { end.come(status: 0) }
         }
         output.onGone = { end.come(status: 0) }
         let isQuiet = summary

@@ -1,8 +1,8 @@
 import ArgumentParser
-import Dispatch
 import Foundation
 import GRDB
 import SystemPackage
+import ToolSupport
 import UbiquityContainers
 import UbiquityStores
 
@@ -32,7 +32,9 @@ struct DeviceCommand: AsyncParsableCommand {
     }()
 
     func run() async throws {
-        let signals = Signals([SIGUSR1, SIGUSR2, SIGTERM])
+        let (signals, arrivals) = AsyncStream.makeStream(of: Int32.self)
+        let handlers = SignalHandlers([SIGUSR1, SIGUSR2, SIGTERM]) { arrivals.yield($0) }
+        defer { handlers.cancel() }
         let home = DeviceHome(FilePath(home))
         let container = try await UbiquityContainer(Self.container, home: home)
         let store = try await UbiquitousStore.open(
@@ -66,7 +68,7 @@ struct DeviceCommand: AsyncParsableCommand {
                 try? await Task.sleep(for: .milliseconds(pace))
             }
         }
-        for await signal in signals.stream {
+        for await signal in signals {
             switch signal {
             case SIGUSR1:
                 saving.cancel()
@@ -89,24 +91,6 @@ struct DeviceCommand: AsyncParsableCommand {
                 try await store.close()
                 return
             }
-        }
-    }
-}
-
-/// Signals as a stream.
-private final class Signals {
-    let stream: AsyncStream<Int32>
-    private let sources: [any DispatchSourceSignal]
-
-    init(_ numbers: [Int32]) {
-        let (stream, continuation) = AsyncStream.makeStream(of: Int32.self)
-        self.stream = stream
-        sources = numbers.map { number in
-            signal(number, SIG_IGN)
-            let source = DispatchSource.makeSignalSource(signal: number, queue: .global())
-            source.setEventHandler { continuation.yield(number) }
-            source.resume()
-            return source
         }
     }
 }

@@ -16,7 +16,7 @@ struct LiveLines {
     func run() async {
         let (ends, end) = AsyncStream.makeStream(of: Void.self)
         signal(SIGPIPE, SIG_IGN)
-        let signals = EndSignals { end.yield() }
+        let signals = SignalHandlers { _ in end.yield() }
         let output = EventsOutput()
         output.onGone = { end.yield() }
         let hasSeveral = containers.count > 1

@@ -107,7 +107,7 @@ struct ServeCommand: AsyncParsableCommand {
                 }
                 group.addTask { await hub.run() }
                 group.addTask { for await notice in notices.stream { _ = await PageCommand.run(notice.command) } }
-                group.addTask { await EndSignals.first() }
+                group.addTask { await SignalHandlers.end() }
                 group.addTask {
                     // The page is as alive as the hub that each reader asks.
                     await manager.tellLife {
@@ -133,7 +133,7 @@ struct ServeCommand: AsyncParsableCommand {
 
     /// Ends the process in two seconds, or at the next signal: a browser that reads nothing keeps a connection open.
     private static func endSoon() {
-        for number in [SIGINT, SIGTERM, SIGHUP] { signal(number, SIG_DFL) }
+        for number in SignalHandlers.ends { signal(number, SIG_DFL) }
         DispatchQueue.global().asyncAfter(deadline: .now() + 2) { Foundation.exit(0) }
     }
 }

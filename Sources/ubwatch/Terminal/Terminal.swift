@@ -1,6 +1,7 @@
 import CLinux
 import Dispatch
 import Glibc
+import ToolSupport
 
 /// The program's terminal in full-screen mode: keys arrive when they are pressed, and the whole screen is drawn.
 ///
@@ -22,7 +23,7 @@ final class Terminal: @unchecked Sendable {
     let inputs: AsyncStream<Input>
     private let input: AsyncStream<Input>.Continuation
     private let queue = DispatchQueue(label: "terminal")
-    private var sources: [any DispatchSourceProtocol] = []
+    private var signals: SignalHandlers?
     private var reader: (any DispatchSourceRead)?
     private var original = termios()
     private var isTaken = false
@@ -49,15 +50,10 @@ final class Terminal: @unchecked Sendable {
     ///
     /// - Returns: the terminal's size.
     func begin() -> Screen.Size {
-        queue.sync {
-            // Signals come first: an early signal must not leave the terminal in an unusable mode.
-            for number in [SIGINT, SIGTERM, SIGHUP, SIGWINCH, SIGTSTP, SIGCONT] {
-                signal(number, SIG_IGN)
-                let source = DispatchSource.makeSignalSource(signal: number, queue: queue)
-                source.setEventHandler { [weak self] in self?.received(number) }
-                source.resume()
-                sources.append(source)
-            }
+        // Signals come first: an early signal must not leave the terminal in an unusable mode.
+        let signals = SignalHandlers(SignalHandlers.ends + [SIGWINCH, SIGTSTP, SIGCONT], on: queue) { [weak self] in self?.received($0) }
+        return queue.sync {
+            self.signals = signals
             signal(SIGPIPE, SIG_IGN)
             signal(SIGTTOU, SIG_IGN)
             take()
@@ -83,8 +79,8 @@ final class Terminal: @unchecked Sendable {
         queue.sync {
             reader?.cancel()
             reader = nil
-            for source in sources { source.cancel() }
-            sources = []
+            signals?.cancel()
+            signals = nil
             giveBack()
             input.finish()
         }
