@@ -114,12 +114,17 @@ final class PresenterWatches: Sendable {
 
     /// Checks an item that its presenter has back from writers of other processes.
     func takeBack(_ id: PresenterID, after visit: ForeignWrites.Visit, client: CoordinationClient) {
-        let watch = watches.withLock { $0[id] }
-        if visit.isTold { watch?.rebase(after: .foreign(isAnnounced: visit.isAnnounced)) }
-        // Until this point, a check of the item attributes changes to the writers and does not report them.
+        if visit.isTold { watches.withLock { $0[id] }?.rebase(after: .foreign(isAnnounced: visit.isAnnounced)) }
+        endReturn(of: id, client: client)
+    }
+
+    /// Attributes no more changes of an item to the writers that had it.
+    ///
+    /// Until this point, every look at the item did that. So what has happened since the writers' result was looked at is
+    /// looked for again: an event of it may have come, and is not repeated.
+    func endReturn(of id: PresenterID, client: CoordinationClient) {
         client.state.withLock { $0.foreign.endReturn(to: id) }
-        guard let watch, !visit.isTold else { return }
-        // No write took place, so changes in the meantime must be reported.
+        guard let watch = watches.withLock({ $0[id] }) else { return }
         Task.detached(executorPreference: aside) {
             await watch.settle()
             watch.check()

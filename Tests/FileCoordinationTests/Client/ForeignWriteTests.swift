@@ -204,6 +204,25 @@ import Waiting
         }
     }
 
+    @Test("C-63: what happens to an item while its watch looks at what a writer has left is told", arguments: [false, true])
+    func duringReturn(isDeleted: Bool) async throws {
+        try await withDuo { duo in
+            let url = try duo.file("a.txt", "old")
+            let presenter = RecordingPresenter(url)
+            try await duo.present(presenter)
+            // The steps of the return, with something between them.
+            let (presenting, id) = (duo.presenting, duo.presenting.id(of: presenter))
+            _ = presenting.state.withLock { $0.foreign.beginReturn(to: id) }
+            try #require(presenting.watches.all.first).rebase(after: .foreign(isAnnounced: false))
+            if isDeleted { unlink(url.path) } else { try Data("new, and longer".utf8).write(to: url) }
+            try await duo.settle()
+            #expect(presenter.log.isEmpty)
+            presenting.watches.endReturn(of: id, client: presenting)
+            let news = isDeleted ? "didDisappear" : "didChange"
+            #expect(try await told(presenter, news, times: 1) == [news])
+        }
+    }
+
     @Test("C-35: a presenter that gets its URL in an access of its own is asked by another process's access that waits for that")
     func urlComes() async throws {
         try await withDuo { duo in
