@@ -40,6 +40,8 @@ package struct MetadataQueryState: Sendable {
     private var order: Order
     /// All existing items, whether they match or not.
     private var items: [FilePath: MetadataItem] = [:]
+    /// The directories with items at any depth, each with the number of items and of such directories directly in it.
+    private var counts: [FilePath: Int] = [:]
     private var shown: [FilePath: MetadataItem] = [:]
     /// All matching items in order, as last reported.
     package private(set) var results: [MetadataItem] = []
@@ -62,7 +64,7 @@ package struct MetadataQueryState: Sendable {
         phase = .gathering
         isWaiting = false
         touched = []
-        items = [:]
+        (items, counts) = ([:], [:])
         let removed = results
         (shown, results) = ([:], [])
         isPhaseUntold = false
@@ -72,7 +74,7 @@ package struct MetadataQueryState: Sendable {
     /// Stops; the results stay.
     package mutating func stop() {
         phase = .stopped
-        (items, touched, isWaiting) = ([:], [], false)
+        (items, counts, touched, isWaiting) = ([:], [:], [], false)
     }
 
     /// Adds items found while gathering, and reports them.
@@ -149,8 +151,10 @@ package struct MetadataQueryState: Sendable {
         return flush(phase == .gathering ? .gatheringProgressed : .updated)
     }
 
-    /// Returns the known items at or below a path.
-    package func known(below path: FilePath) -> [FilePath] { items.keys.filter { $0.starts(with: path) } }
+    /// Returns the known items at or below a path; takes no time where there is none.
+    package func known(below path: FilePath) -> [FilePath] {
+        counts[path] == nil ? [path].filter { items[$0] != nil } : items.keys.filter { $0.starts(with: path) }
+    }
 
     // MARK: Taking in
 
@@ -164,7 +168,7 @@ package struct MetadataQueryState: Sendable {
                 if let before, before.isDirectory, !item.isDirectory || item.isPackage != before.isPackage { remove(below: item.path) }
                 item.state = item.state ?? before?.state
                 guard item != before else { continue }
-                items[item.path] = item
+                if items.updateValue(item, forKey: item.path) == nil { count(item.path) }
                 touched.insert(item.path)
             case .absent(let path):
                 if items[path]?.isDirectory == true { remove(below: path) } else { remove(path) }
@@ -174,7 +178,27 @@ package struct MetadataQueryState: Sendable {
     }
 
     private mutating func remove(_ path: FilePath) {
-        if items.removeValue(forKey: path) != nil { touched.insert(path) }
+        guard items.removeValue(forKey: path) != nil else { return }
+        touched.insert(path)
+        uncount(path)
+    }
+
+    private mutating func count(_ path: FilePath) {
+        var place = path
+        while place.lastComponent != nil {
+            place.removeLastComponent()
+            counts[place, default: 0] += 1
+            if counts[place] != 1 { return }
+        }
+    }
+
+    private mutating func uncount(_ path: FilePath) {
+        var place = path
+        while place.lastComponent != nil {
+            place.removeLastComponent()
+            counts[place] = counts[place].flatMap { $0 > 1 ? $0 - 1 : nil }
+            if counts[place] != nil { return }
+        }
     }
 
     private mutating func remove(below path: FilePath) {

@@ -103,7 +103,13 @@ struct QueryWorker {
                 looks = []
                 sources[index].isThere = false
                 close(index)
-            case .overflow, .rescanned: break
+            case .overflow: break
+            case .rescanned:
+                // What came and went while events were lost, the watch does not know of. Somebody else may have found it.
+                looks += core.known(number, below: change.path).map { QueryLook(path: $0) }
+            case .created where change.isDirectory:
+                // What went before the directory was watched, the watch does not know of either.
+                looks += [QueryLook(path: change.path)] + core.known(number, below: change.path).map { QueryLook(path: $0) }
             case .created, .modified, .attributes: looks.append(QueryLook(path: change.path))
             case .removed: looks.append(QueryLook(path: change.path, wasDirectory: change.isDirectory))
             case .moved: looks.append(QueryLook(path: change.path, isDeep: change.isDirectory, wasDirectory: change.isExchange))

@@ -1,6 +1,7 @@
 import Foundation
 import SystemPackage
 import Testing
+import UbiquityTesting
 
 @testable import UbiquityContainers
 
@@ -150,5 +151,36 @@ struct MetadataQueryStateTests {
         for case .tell(let update) in state.found([.item(item("/c/e"))], isUrgent: true) { reader.take(update) }
         for case .tell(let update) in state.start(predicate: { _ in true }, order: { _, _ in false }) { reader.take(update) }
         #expect(await reader.next()?.kind == .gatheringBegan)
+    }
+
+    @Test("the known items below a directory are found whatever has come and gone", arguments: 1...5)
+    func knownBelow(seed: UInt64) {
+        var random = SeededRandom(seed: seed)
+        var state = live()
+        // Each with whether it is a directory.
+        var expected: [FilePath: Bool] = [:]
+        let places = ["/c", "/c/a", "/c/a/b", "/c/a/b/c", "/c/d", "/c/ab"].map { FilePath($0) }
+        let paths = places.dropFirst() + places.flatMap { place in ["1", "2"].map { place.appending($0) } }
+        for _ in 0..<200 {
+            let path = paths.randomElement(using: &random)!
+            let isDirectory = Bool.random(using: &random)
+            switch Int.random(in: 0..<4, using: &random) {
+            case 0:
+                _ = state.found([.nothingBelow(path)])
+                expected = expected.filter { !$0.key.starts(with: path) }
+            case 1:
+                _ = state.found([.absent(path)])
+                if expected[path] == true { expected = expected.filter { !$0.key.starts(with: path) } }
+                expected[path] = nil
+            default:
+                _ = state.found([.item(item(path.string, isDirectory: isDirectory))])
+                if expected[path] == true, !isDirectory { expected = expected.filter { !$0.key.starts(with: path) } }
+                expected[path] = isDirectory
+            }
+            let wrong = (places + paths).filter { place in
+                Set(state.known(below: place)) != Set(expected.keys.filter { $0.starts(with: place) })
+            }
+            #expect(wrong.isEmpty, "seed \(seed)")
+        }
     }
 }

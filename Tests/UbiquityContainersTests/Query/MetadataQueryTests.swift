@@ -7,6 +7,8 @@ import UbiquityContainers
 import UbiquityTesting
 import Waiting
 
+@testable import TreeWatching
+
 /// Queries over real files, with a clock that stands still: what comes by itself came at once.
 @Suite(.timeLimit(.minutes(40))) struct MetadataQueryTests {
     /// A container, and what a test does with it.
@@ -96,6 +98,23 @@ import Waiting
                 #expect(try await stage.gather(query).results == expected, "\(scope)")
                 query.stop()
             }
+        }
+    }
+
+    @Test("U-77: an item that a coordinated write has told, and that goes before its new directory is watched, leaves the results")
+    func goneBeforeItsDirectoryIsWatched() async throws {
+        try await withStage { stage in
+            try stage.write("Documents/a.txt")
+            let query = stage.query()
+            let (updates, _) = try await stage.gather(query)
+            let watcher = try TreeWatcher(stage.container.path)
+            let gate = await watcher.hold()
+            defer { gate.signal() }
+            try await FileCoordinator().write(stage.url("Documents/new/deep/b.txt")) { _ in try stage.write("Documents/new/deep/b.txt") }
+            _ = try await stage.until(["Documents/a.txt", "Documents/new/deep/b.txt"], updates)
+            try stage.remove("Documents/new/deep")
+            gate.signal()
+            _ = try await stage.until(["Documents/a.txt", "Documents/new"], updates)
         }
     }
 

@@ -72,20 +72,6 @@ struct ContainerLossTests {
     }
 }
 
-extension TreeWatcher {
-    /// Makes the hub's thread wait until the semaphore is signalled.
-    fileprivate func hold() async -> DispatchSemaphore {
-        let gate = DispatchSemaphore(value: 0)
-        await withCheckedContinuation { continuation in
-            hub.post { _ in
-                continuation.resume()
-                _ = gate.wait(timeout: .now() + 600)
-            }
-        }
-        return gate
-    }
-}
-
 /// The kernel's files; it notes when it is asked what is at a path.
 private final class NotingFileLayer: KernelFileLayer {
     private let files = LinuxFileLayer()
