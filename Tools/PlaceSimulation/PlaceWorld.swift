@@ -50,7 +50,7 @@ struct PlaceWorld: Sendable {
     /// Opens a device's store of the container's directory, or of its public place.
     func open(_ device: String, from source: (any PlaceSource)? = nil) async throws -> UbiquitousStore {
         var options = StoreOptions(contentName: "Game", exchangesAutomatically: false)
-        options.largeValueSize = 4096
+        options.advanced.largeValueSize = 4096
         options.scope = .public(container.description, at: source == nil ? root.string : "file://\(published)")
         return try await UbiquitousStore.open(
             at: directory.appending("\(device)/Game.sqlite"), options: options, home: home(device), schema: Self.schema,

@@ -19,10 +19,10 @@ extension ExchangeContext {
                 facts: [.account: state.peer.account, .content: options.content, .file: file.path.string]),
             metrics: ExchangeMetrics(context.metrics), notices: ExchangeNotices(context.notices),
             hint: container.map { TransportHint(options.transport?($0) ?? DirectoryTransport($0)) },
-            progress: context.progress, conflictRetention: options.conflictRetention,
-            coalescing: options.coalescing, baselines: context.scope == nil ? options.baselines : nil,
-            silenceLimit: context.scope == nil ? options.silenceLimit : nil,
+            progress: context.progress, conflictRetention: options.advanced.conflictRetention,
+            coalescing: options.advanced.coalescing, baselines: context.scope == nil ? options.advanced.baselines : nil,
+            silenceLimit: context.scope == nil ? options.advanced.silenceLimit : nil,
             wipePolicy: context.scope == nil ? options.wipePolicy : .wait,
-            exchangesAutomatically: options.exchangesAutomatically, isReadOnly: context.isReadOnly, now: context.now)
+            exchangesAutomatically: options.advanced.exchangesAutomatically, isReadOnly: context.isReadOnly, now: context.now)
     }
 }

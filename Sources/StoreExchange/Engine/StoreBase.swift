@@ -105,7 +105,8 @@ package final class StoreBase: Sendable {
         let file = try await blocking {
             try StoreFile.open(
                 path, schema: context.schema, newState: newState, plain: plain, attached: context.options.attachedDatabases,
-                journalMode: context.options.journalMode, files: context.files, history: context.options.historyRetention, now: context.now(),
+                journalMode: context.options.advanced.journalMode, files: context.files, history: context.options.advanced.historyRetention,
+                now: context.now(),
                 scope: context.scope?.container, copying: copying)
         }
         return try await make(file, in: container, context)
@@ -116,15 +117,15 @@ package final class StoreBase: Sendable {
         let (options, schema) = (context.options, context.schema)
         let (state, undeclared) = try await file.pool.read { db in (try StoreState.read(db), try UndeclaredTables.all(db)) }
         var sealer = Sealer(
-            shapes: file.shapes, schemaVersion: file.migrations.last ?? "", now: context.now, coalesces: options.coalescing != nil,
-            largeValueSize: options.largeValueSize, elections: schema.tables.reduce(into: [:]) { $0[$1.name] = $1.election },
+            shapes: file.shapes, schemaVersion: file.migrations.last ?? "", now: context.now, coalesces: options.advanced.coalescing != nil,
+            largeValueSize: options.advanced.largeValueSize, elections: schema.tables.reduce(into: [:]) { $0[$1.name] = $1.election },
             choices: schema.tables.reduce(into: [:]) { $0[$1.name] = $1.choices })
-        sealer.journal = ChangeJournal(retention: options.historyRetention)
+        sealer.journal = ChangeJournal(retention: options.advanced.historyRetention)
         sealer.isScoped = context.scope != nil
         let exchange = ExchangeContext(context, in: container, file: file, sealer: sealer, state: state)
         context.undeclared.warn(of: undeclared, in: file.path, exchange.log)
         let base = StoreBase(
-            file: file, sealer: sealer, runner: ExchangeRunner(exchange, state: state, givesWay: options.givesWay))
+            file: file, sealer: sealer, runner: ExchangeRunner(exchange, state: state, givesWay: options.advanced.givesWay))
         // A migration or a changed declaration may have marked records.
         if !context.isReadOnly { try await blocking { base.resolve() } }
         return base

@@ -74,6 +74,12 @@ public struct StoreOptions: Sendable {
     public init(contentName: String) {
         self.contentName = contentName
     }
+
+    /// Creates options for a store that exchanges by itself, or only when it is asked.
+    package init(contentName: String, exchangesAutomatically: Bool) {
+        self.contentName = contentName
+        advanced.exchangesAutomatically = exchangesAutomatically
+    }
 }
 
 extension StoreOptions {

@@ -93,7 +93,7 @@ final class AccountGathering {
     ///   - keeper: the keeper of the store.
     func beginIfNeeded(besides prepared: StoreBase?, by keeper: isolated StoreKeeper) {
         if let opened, opened.account != keeper.life.account, prepared !== opened.base { drop() }
-        guard keeper.options.exchangesAutomatically, reading == nil, !keeper.isStopped, let account = keeper.life.gathering else { return }
+        guard keeper.options.advanced.exchangesAutomatically, reading == nil, !keeper.isStopped, let account = keeper.life.gathering else { return }
         keeper.logger.info(
             "\(account): \(keeper.name): waiting until the content of other devices has been read",
             metadata: .facts([.event: "gathering", .account: account.description]))

@@ -64,7 +64,7 @@ final class FileChange {
     private func join(_ passage: StoreLife.Passage, from old: StoreBase, to new: StoreBase, _ files: StoreFiles) throws -> StoreJoin {
         let recipient = passage.from == .local ? try files.home.peer(of: passage.to.account!, in: files.identifier) : nil
         return StoreJoin(
-            source: old, destination: new, conflictRetention: files.context.options.conflictRetention, recipient: recipient
+            source: old, destination: new, conflictRetention: files.context.options.advanced.conflictRetention, recipient: recipient
         ) { [home = files.home] in
             try home.account == passage.to.account
         }
@@ -93,7 +93,7 @@ final class FileChange {
     func tellWillChange(_ passage: StoreLife.Passage, _ store: any FollowingStore, by keeper: isolated StoreKeeper) async {
         origin = (StoreLocation(place: passage.from, file: store.file), store.current)
         let transition = tell(passage, store, isDone: false, keeper.files)
-        let deadline = keeper.options.transitionDeadline
+        let deadline = keeper.options.advanced.transitionDeadline
         if await !store.handlers.call(transition, at: store.current, within: deadline) {
             keeper.logger.warning(
                 "\(keeper.name): a handler of will-change has not returned in \(deadline); the file changes now",
@@ -119,7 +119,7 @@ final class FileChange {
             try await old.pool.writeWithoutTransaction { _ in store.use(new) }
         }
         old.halt()
-        if keeper.options.exchangesAutomatically {
+        if keeper.options.advanced.exchangesAutomatically {
             Task {
                 await new.begin()
                 new.trigger?.wake()

@@ -163,7 +163,7 @@ struct FormerFile {
                 try source.pool.close()
                 return try await setAside("it holds \(counted(missing, "log")) that neither the content nor the new file holds")
             }
-            let join = StoreJoin(source: source, destination: base, conflictRetention: context.options.conflictRetention)
+            let join = StoreJoin(source: source, destination: base, conflictRetention: context.options.advanced.conflictRetention)
             try await blocking { try join.finish() }
             try source.pool.close()
         } catch let error as UbiquitousStoreError where error.code == .notADatabase {

@@ -69,14 +69,14 @@ extension StoreFiles {
         guard let peer = try await local.pool.read({ db in try StoreJoin.given(db) }), peer.account != account?.description else { return }
         let owner = try AccountName(peer.account)
         let destination = try await open(isGathered(owner) ? .account(owner) : .fallback(owner))
-        let join = StoreJoin(source: local, destination: destination, conflictRetention: context.options.conflictRetention)
+        let join = StoreJoin(source: local, destination: destination, conflictRetention: context.options.advanced.conflictRetention)
         try await blocking { try join.finish() }
     }
 
     /// Joins the saves that an earlier use of an account's fallback file has left.
     func absorbFallback(of account: AccountName, into base: StoreBase) async throws {
         guard let fallback = try await openUnlessSettled(.fallback(account)), try await StoreJoin.isNeeded(from: fallback) else { return }
-        let join = StoreJoin(source: fallback, destination: base, conflictRetention: context.options.conflictRetention)
+        let join = StoreJoin(source: fallback, destination: base, conflictRetention: context.options.advanced.conflictRetention)
         try await blocking { try join.finish() }
     }
 }

@@ -7,7 +7,7 @@ internal import UbiquityContainers
 extension StoreKeeper {
     /// Removes the file that the store has left, if its account is gone and the app wants that.
     func eraseIfGone(_ passage: StoreLife.Passage, _ base: StoreBase) {
-        guard options.removesFilesOfGoneAccounts, case .account(let account) = passage.from else { return }
+        guard options.advanced.removesFilesOfGoneAccounts, case .account(let account) = passage.from else { return }
         // If the account returns, its content must be read again.
         life.scatter(account)
         erase { files, isStopped in try await files.eraseGone(account, base, unless: isStopped) }

@@ -64,7 +64,7 @@ extension StoreKeeper {
 
     /// Restarts an exchange that was halted for an account that has returned.
     func resume() {
-        guard options.exchangesAutomatically, !isStopped, life.step == nil, life.place.account == life.account, let base = store?.current,
+        guard options.advanced.exchangesAutomatically, !isStopped, life.step == nil, life.place.account == life.account, let base = store?.current,
             base.isHalted
         else { return }
         Task { [weak self] in
@@ -74,7 +74,7 @@ extension StoreKeeper {
 
     /// Reads the account and tries again later; callers of `settled()` do not wait for that.
     func retryLater() {
-        guard options.exchangesAutomatically, retrying == nil, !isStopped else { return }
+        guard options.advanced.exchangesAutomatically, retrying == nil, !isStopped else { return }
         retrying = Task { [weak self] in
             guard (try? await Task.sleep(for: .seconds(5))) != nil else { return }
             await self?.retry()

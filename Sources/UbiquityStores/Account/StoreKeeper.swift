@@ -54,7 +54,7 @@ actor StoreKeeper {
         self.store = store
         change.tellBeginning(store, by: self)
         report(store.current)
-        if options.removesFilesOfGoneAccounts { erase { files, isStopped in try await files.eraseGone(unless: isStopped) } }
+        if options.advanced.removesFilesOfGoneAccounts { erase { files, isStopped in try await files.eraseGone(unless: isStopped) } }
         watch()
         gatherIfNeeded()
         _ = drive()

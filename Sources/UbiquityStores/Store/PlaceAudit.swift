@@ -135,7 +135,7 @@ package struct PlaceAuditor {
     private func open(_ source: PinnedSource) async throws -> UbiquitousStore {
         var options = UbiquitousStore.Options(contentName: contentName, exchangesAutomatically: false)
         options.scope = .public(container.description, at: address)
-        options.historyRetention = nil
+        options.advanced.historyRetention = nil
         return try await UbiquitousStore.open(
             at: scratch.appending("Audit.sqlite"), options: options, in: options.scope!, home: DeviceHome(scratch.appending("home")), schema: schema,
             now: { Date() }, files: LinuxFileLayer(), logger: Logger(label: "audit") { _ in SwiftLogNoOpLogHandler() }, clock: ContinuousClock(),

@@ -74,7 +74,7 @@ extension UbiquitousStore {
         let (base, life) = try await places.begin()
         let keeper = StoreKeeper(life, places)
         let store = UbiquitousStore(base, context, keeper: keeper)
-        if options.exchangesAutomatically {
+        if options.advanced.exchangesAutomatically {
             // Not awaited: the file system may not respond.
             Task { [weak base] in await base?.begin() }
         }

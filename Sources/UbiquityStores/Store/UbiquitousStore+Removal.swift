@@ -83,7 +83,7 @@ extension UbiquitousStore {
         schema: SyncedSchema
     ) async throws -> ContentRemoval {
         var options = options
-        options.exchangesAutomatically = false
+        options.advanced.exchangesAutomatically = false
         let container = try await removalContainer(options, container, home)
         let store = try await open(at: path, options: options, in: container, schema: schema)
         let (file, sealer) = (store.file, store.current.sealer)
@@ -92,7 +92,7 @@ extension UbiquitousStore {
             let files = StoreFiles(path: PathFacts.absolute(path), identifier: container.identifier, home: container.home, context: store.context)
             if try await files.exists(.fallback(container.account)) {
                 let fallback = try await files.withoutObservers.open(.fallback(container.account))
-                let join = StoreJoin(source: fallback, destination: store.current, conflictRetention: options.conflictRetention)
+                let join = StoreJoin(source: fallback, destination: store.current, conflictRetention: options.advanced.conflictRetention)
                 try await blocking { try join.finish() }
                 try fallback.pool.close()
             }

@@ -38,7 +38,7 @@ extension UbiquitousStore {
         guard let source, let place else { return UbiquitousStore(base, context) }
         let fetcher = PlaceFetcher(source: source, place: place, container: keys.container) { [runner = base.runner] in try await runner.readPlace() }
         let poller = PlacePoller(fetcher)
-        if options.exchangesAutomatically, let polling = options.polling { poller.start(polling, clock: clock) }
+        if options.advanced.exchangesAutomatically, let polling = options.advanced.polling { poller.start(polling, clock: clock) }
         return UbiquitousStore(base, context, poller: poller)
     }
 

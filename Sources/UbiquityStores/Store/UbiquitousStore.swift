@@ -109,7 +109,7 @@ public final class UbiquitousStore: Sendable {
             throw UbiquitousStoreError(.fileSystem, "“\(path)” names no store file; name one like Notes.sqlite.", path: path)
         }
         let path = PathFacts.absolute(path)
-        if let path = options.contentPath, let fault = UbiquitousStore.Options.fault(inContentPath: path) {
+        if let path = options.advanced.contentPath, let fault = UbiquitousStore.Options.fault(inContentPath: path) {
             throw UbiquitousStoreError(.unsupported, "The contentPath “\(path)” \(fault); name one like CoreData/Shared/Notes.", path: path)
         }
         for file in options.writtenFiles(at: path) { StorePlace.warn(of: file, fileSystem: fileSystem, logger: logger) }
@@ -126,7 +126,7 @@ public final class UbiquitousStore: Sendable {
         let base = try await StoreBase.open(
             path, newState: newState, in: container, plain: context.options.existingDatabase, context, copying: copying)
         try await base.runner.start()
-        if context.options.exchangesAutomatically { try await base.run() }
+        if context.options.advanced.exchangesAutomatically { try await base.run() }
         return base
     }
 
@@ -242,7 +242,7 @@ public final class UbiquitousStore: Sendable {
         }
         try await keeper?.settle()
         // Without automatic exchange, nothing else removes the drafts that a killed process has left.
-        if keeper != nil, !context.options.exchangesAutomatically { try? await runner.startOnce() }
+        if keeper != nil, !context.options.advanced.exchangesAutomatically { try? await runner.startOnce() }
         try await runner.settleByPolicy()
     }
 

@@ -105,9 +105,9 @@ public struct SimulatedDevice: Sendable {
         silenceLimit: Duration? = nil
     ) async throws -> UbiquitousStore {
         var options = UbiquitousStore.Options(contentName: contentName, exchangesAutomatically: exchangesAutomatically)
-        options.conflictRetention = conflictRetention
-        options.baselines = baselines
-        options.silenceLimit = silenceLimit
+        options.advanced.conflictRetention = conflictRetention
+        options.advanced.baselines = baselines
+        options.advanced.silenceLimit = silenceLimit
         return try await UbiquitousStore.open(
             at: storePath("\(contentName).sqlite"), options: options, in: container(), schema: schema,
             now: { [clock] in clock.now })

@@ -100,7 +100,7 @@
                 let clock = StillClock()
                 var options = UbiquitousStore.Options(contentName: "Game")
                 options.scope = device.scope
-                options.polling = PlacePolling(period: .seconds(600), jitter: 0.5)
+                options.advanced.polling = PlacePolling(period: .seconds(600), jitter: 0.5)
                 let reader = try await UbiquitousStore.open(
                     at: device.directory.appending("Game.sqlite"), options: options, home: device.home, schema: PublicDevice.schema,
                     now: { Date() }, pollingClock: clock)

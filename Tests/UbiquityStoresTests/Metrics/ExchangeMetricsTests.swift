@@ -177,7 +177,7 @@ struct ExchangeMetricsTests {
             try await right.store.close()
 
             var options = UbiquitousStore.Options(contentName: "Later", exchangesAutomatically: false)
-            options.coalescing = Coalescing(maximumDelay: .seconds(3600))
+            options.advanced.coalescing = Coalescing(maximumDelay: .seconds(3600))
             let (readings, container) = (MetricReadings(), try await devices[0].container())
             let later = try await withMetricsFactory(readings.factory) {
                 try await UbiquitousStore.open(

@@ -38,10 +38,10 @@ struct TestDevice: Sendable {
     ) async throws -> UbiquitousStore {
         var options = UbiquitousStore.Options(contentName: contentName, exchangesAutomatically: automatically)
         options.existingDatabase = existing
-        options.silenceLimit = silenceLimit
-        options.baselines = baselines
-        options.conflictRetention = conflictRetention
-        options.historyRetention = history
+        options.advanced.silenceLimit = silenceLimit
+        options.advanced.baselines = baselines
+        options.advanced.conflictRetention = conflictRetention
+        options.advanced.historyRetention = history
         return try await UbiquitousStore.open(
             at: directory.appending("People.sqlite"), options: options, in: container(), schema: schema, now: { [clock] in clock.now })
     }

@@ -15,7 +15,7 @@ enum LifecycleSuite: Suite {
 
     private static func open(_ device: BenchDevice, schema: SyncedSchema = BenchDevice.schema) async throws -> UbiquitousStore {
         var options = UbiquitousStore.Options(contentName: "Items", exchangesAutomatically: false)
-        options.baselines = nil
+        options.advanced.baselines = nil
         return try await UbiquitousStore.open(
             at: device.directory.appending("Items.sqlite"), options: options, container: "org.example.bench", home: device.home, schema: schema)
     }

@@ -63,7 +63,7 @@ struct PlaceScene {
 
     private static func open(_ path: FilePath, _ home: DeviceHome, _ scope: StoreScope) async throws -> UbiquitousStore {
         var options = UbiquitousStore.Options(contentName: table.contentName, exchangesAutomatically: false)
-        options.baselines = nil
+        options.advanced.baselines = nil
         options.scope = scope
         return try await UbiquitousStore.open(at: path, options: options, home: home, schema: schema)
     }
@@ -90,7 +90,7 @@ struct PlaceScene {
     /// Opens a store of the same table in a plain container.
     static func plainStore(_ device: BenchDevice, _ name: String = "Plain") async throws -> UbiquitousStore {
         var options = UbiquitousStore.Options(contentName: table.contentName, exchangesAutomatically: false)
-        options.baselines = nil
+        options.advanced.baselines = nil
         return try await UbiquitousStore.open(
             at: device.directory.appending("\(name).sqlite"), options: options, in: device.container, schema: plainSchema)
     }

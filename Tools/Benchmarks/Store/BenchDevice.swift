@@ -34,7 +34,7 @@ struct BenchDevice {
         baselines: BaselinePolicy? = nil
     ) async throws -> UbiquitousStore {
         var options = UbiquitousStore.Options(contentName: contentName, exchangesAutomatically: exchangesAutomatically)
-        options.baselines = baselines
+        options.advanced.baselines = baselines
         options.existingDatabase = plain.map { directory.appending("\($0).sqlite") }
         return try await UbiquitousStore.open(
             at: directory.appending("\(contentName).sqlite"), options: options, in: container, schema: schema)

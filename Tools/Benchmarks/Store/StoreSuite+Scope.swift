@@ -56,7 +56,7 @@ extension StoreSuite {
 
         func store(home: DeviceHome? = nil, _ name: String = "Owned") async throws -> UbiquitousStore {
             var options = UbiquitousStore.Options(contentName: "Entries", exchangesAutomatically: false)
-            options.baselines = nil
+            options.advanced.baselines = nil
             options.scope = .public(container.description, at: root.string)
             return try await UbiquitousStore.open(
                 at: device.directory.appending("\(name).sqlite"), options: options, home: home ?? device.home, schema: Entries.owned)
@@ -64,7 +64,7 @@ extension StoreSuite {
 
         func plainStore(_ name: String = "Plain") async throws -> UbiquitousStore {
             var options = UbiquitousStore.Options(contentName: "Entries", exchangesAutomatically: false)
-            options.baselines = nil
+            options.advanced.baselines = nil
             return try await UbiquitousStore.open(
                 at: device.directory.appending("\(name).sqlite"), options: options, in: device.container, schema: Entries.plain)
         }

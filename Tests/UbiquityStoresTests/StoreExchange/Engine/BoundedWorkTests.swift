@@ -41,7 +41,7 @@ struct BoundedWorkTests {
                 try await other.publish()
                 let meter = SQLiteMeter(below: devices[0].directory)
                 let alice = try AccountName("alice")
-                let store = try await devices[0].follow { $0.baselines = nil }
+                let store = try await devices[0].follow { $0.advanced.baselines = nil }
                 for number in 0..<saves { try await store.insert("s\(number)") }
                 // What the account holds is imported first, for that costs in proportion to it.
                 let keeper = try #require(store.keeper)
@@ -174,7 +174,7 @@ struct BoundedWorkTests {
             try queue.close()
             let meter = SQLiteMeter(below: StoreFile.supportDirectory(of: plain))
             var options = UbiquitousStore.Options(contentName: "People", exchangesAutomatically: false)
-            (options.existingDatabase, options.baselines) = (plain, nil)
+            (options.existingDatabase, options.advanced.baselines) = (plain, nil)
             let store = try await UbiquitousStore.open(
                 at: devices[0].directory.appending("People.sqlite"), options: options, in: devices[0].container(), schema: personSchema)
             var notices = store.notices.makeAsyncIterator()

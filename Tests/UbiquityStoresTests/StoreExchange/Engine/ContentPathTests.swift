@@ -19,10 +19,10 @@ struct ContentPathTests {
             let containers = [try await devices[0].container(), try await devices[1].container()]
             var byURL = UbiquitousStore.Options(contentName: "People")
             try byURL.placeContent(at: containers[1].url.appending(path: "CoreData/Shared ä/Friends/"), in: containers[1])
-            #expect(byURL.contentPath == "CoreData/Shared ä/Friends")
+            #expect(byURL.advanced.contentPath == "CoreData/Shared ä/Friends")
             let stores = try await [
-                devices[0].follow { $0.contentPath = "CoreData/Shared ä/Friends" },
-                devices[1].follow { [byURL] in $0.contentPath = byURL.contentPath },
+                devices[0].follow { $0.advanced.contentPath = "CoreData/Shared ä/Friends" },
+                devices[1].follow { [byURL] in $0.advanced.contentPath = byURL.advanced.contentPath },
             ]
             for store in stores { try await store.settled() }
             try await stores[0].insert("a")
@@ -71,7 +71,7 @@ struct ContentPathTests {
                 "CoreData/epochs/People", "CoreData/a/b/c/d/e/f/g/h/i", "CoreData/x.sync-conflict-20260101-000000-ABCDEFG",
                 "CoreData/\(container.peer)", "",
             ] {
-                await #expect("\(path)") { _ = try await devices[0].follow { $0.contentPath = FilePath(path) } } throws: {
+                await #expect("\(path)") { _ = try await devices[0].follow { $0.advanced.contentPath = FilePath(path) } } throws: {
                     ($0 as? UbiquitousStoreError)?.code == .unsupported
                 }
             }
@@ -80,9 +80,9 @@ struct ContentPathTests {
                 try options.placeContent(at: container.url.deletingLastPathComponent().appending(path: "other/CoreData/x"), in: container)
             }
             #expect(throws: UbiquitousStoreError.self) { try options.placeContent(at: container.url.appending(path: "Documents"), in: container) }
-            #expect(options.contentPath == nil)
+            #expect(options.advanced.contentPath == nil)
 
-            let first = try await devices[0].follow { $0.contentPath = "CoreData/Shared/People" }
+            let first = try await devices[0].follow { $0.advanced.contentPath = "CoreData/Shared/People" }
             try await first.settled()
             try await first.close()
             await #expect { _ = try await devices[0].follow() } throws: { ($0 as? UbiquitousStoreError)?.code == .foreignStore }

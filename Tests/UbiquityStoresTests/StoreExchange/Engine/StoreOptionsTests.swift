@@ -66,13 +66,13 @@ struct StoreOptionsTests {
     func grouped() {
         var options = Options(contentName: "Notes", exchangesAutomatically: false)
         #expect(!options.advanced.exchangesAutomatically)
-        options.largeValueSize = 7
-        options.journalMode = .delete
-        options.silenceLimit = .seconds(3)
+        options.advanced.largeValueSize = 7
+        options.advanced.journalMode = .delete
+        options.advanced.silenceLimit = .seconds(3)
         #expect(options.advanced.largeValueSize == 7 && options.advanced.journalMode == .delete && options.advanced.silenceLimit == .seconds(3))
         options.advanced.transitionDeadline = .seconds(5)
         options.advanced.contentPath = "CoreData/Shared/Notes"
-        #expect(options.transitionDeadline == .seconds(5) && options.content == "Shared/Notes")
+        #expect(options.advanced.transitionDeadline == .seconds(5) && options.content == "Shared/Notes")
     }
 
     @Test("a fixed container is the store's, whichever account signs in later, and one or a home that differs from it is refused")

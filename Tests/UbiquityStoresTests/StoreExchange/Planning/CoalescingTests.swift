@@ -16,7 +16,7 @@ import Waiting
 struct CoalescingTests {
     private func open(_ device: TestDevice, _ coalescing: Coalescing?, automatically: Bool = false) async throws -> UbiquitousStore {
         var options = UbiquitousStore.Options(contentName: "People", exchangesAutomatically: automatically)
-        options.coalescing = coalescing
+        options.advanced.coalescing = coalescing
         return try await UbiquitousStore.open(
             at: device.directory.appending("People.sqlite"), options: options, in: device.container(), schema: personSchema,
             now: { [clock = device.clock] in clock.now })

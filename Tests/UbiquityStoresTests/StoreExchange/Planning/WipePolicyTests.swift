@@ -152,7 +152,7 @@ struct WipePolicyTests {
         try await withDevices(1) { devices, _ in
             let store = try await devices[0].follow {
                 $0.wipePolicy = .republish
-                $0.exchangesAutomatically = true
+                $0.advanced.exchangesAutomatically = true
             }
             try await insert("a", into: store)
             try await store.settled()

@@ -176,7 +176,7 @@ struct LargeSaveTests {
     func coalesced() async throws {
         try await withDevices(2) { devices, _ in
             var options = UbiquitousStore.Options(contentName: "People", exchangesAutomatically: false)
-            options.coalescing = Coalescing(maximumDelay: .seconds(1000))
+            options.advanced.coalescing = Coalescing(maximumDelay: .seconds(1000))
             let store = try await UbiquitousStore.open(
                 at: devices[0].directory.appending("People.sqlite"), options: options, in: devices[0].container(), schema: schema)
             let other = try await devices[1].open(schema)

@@ -61,7 +61,7 @@ struct HoleTests {
             try FileManager.default.removeItem(atPath: logs.appending(lost).string)
 
             var options = UbiquitousStore.Options(contentName: "People", exchangesAutomatically: false)
-            options.coalescing = Coalescing(maximumDelay: .seconds(3600), maximumSize: 1 << 20)
+            options.advanced.coalescing = Coalescing(maximumDelay: .seconds(3600), maximumSize: 1 << 20)
             let store = try await UbiquitousStore.open(
                 at: devices[1].directory.appending("People.sqlite"), options: options, in: devices[1].container(), schema: personSchema)
             try await store.settled()

@@ -30,7 +30,7 @@ struct JournalModeTests {
             let local = devices[0].directory.appending("Local.sqlite")
             try FileManager.default.createDirectory(atPath: devices[0].directory.string, withIntermediateDirectories: true)
             let store = try await devices[0].follow { options in
-                options.journalMode = .delete
+                options.advanced.journalMode = .delete
                 options.attachedDatabases = [.local(at: local, migrator: migrator("CREATE TABLE draft (text TEXT)"))]
             }
             try await store.insert("a")
@@ -68,7 +68,7 @@ struct JournalModeTests {
         try await withDevices(1) { devices, _ in
             func open(_ mode: JournalMode) async throws -> UbiquitousStore {
                 var options = UbiquitousStore.Options(contentName: "People", exchangesAutomatically: false)
-                options.journalMode = mode
+                options.advanced.journalMode = mode
                 return try await UbiquitousStore.open(
                     at: devices[0].directory.appending("People.sqlite"), options: options, in: devices[0].container(), schema: personSchema)
             }
@@ -93,7 +93,7 @@ struct JournalModeTests {
     func guarded() async throws {
         try await withDevices(1) { devices, _ in
             var options = UbiquitousStore.Options(contentName: "People", exchangesAutomatically: false)
-            options.journalMode = .delete
+            options.advanced.journalMode = .delete
             let store = try await UbiquitousStore.open(
                 at: devices[0].directory.appending("People.sqlite"), options: options, in: devices[0].container(), schema: personSchema)
             try await store.insert("a")
@@ -112,7 +112,7 @@ struct JournalModeTests {
     @Test("a file is made anew for a new schema only once nobody else has it open with a rollback journal")
     func former() async throws {
         try await withDevices(1) { devices, _ in
-            let store = try await devices[0].follow { $0.journalMode = .delete }
+            let store = try await devices[0].follow { $0.advanced.journalMode = .delete }
             try await store.settled()
             let files = await store.keeper!.files
             let error = await #expect(throws: UbiquitousStoreError.self) { try await files.former(of: AccountName("alice")).moveAside() }

@@ -14,7 +14,7 @@ import UbiquityTesting
 struct LargeValueTests {
     private func open(_ device: TestDevice, limit: Int = 1000) async throws -> UbiquitousStore {
         var options = UbiquitousStore.Options(contentName: "People", exchangesAutomatically: false)
-        options.largeValueSize = limit
+        options.advanced.largeValueSize = limit
         return try await UbiquitousStore.open(
             at: device.directory.appending("People.sqlite"), options: options, in: device.container(), schema: personSchema,
             now: { [clock = device.clock] in clock.now })

@@ -61,7 +61,7 @@ struct OpenFileTests {
     @Test("S-146: the file of an account that is gone is not deleted while another program has it open, and goes at an opening afterwards")
     func deletion() async throws {
         try await withDevices(1) { devices, root in
-            let store = try await devices[0].follow { $0.removesFilesOfGoneAccounts = true }
+            let store = try await devices[0].follow { $0.advanced.removesFilesOfGoneAccounts = true }
             try await store.settled()
             try await store.insert("a")
             try await store.settled()
@@ -75,7 +75,7 @@ struct OpenFileTests {
             #expect(try await other.write { db in try Int.fetchOne(db, sql: "SELECT count(*) FROM person") } == 1)
             try other.close()
             try await store.close()
-            let again = try await devices[0].follow { $0.removesFilesOfGoneAccounts = true }
+            let again = try await devices[0].follow { $0.advanced.removesFilesOfGoneAccounts = true }
             await again.keeper?.erased()
             #expect(!FileManager.default.fileExists(atPath: file.string))
             try await again.close()

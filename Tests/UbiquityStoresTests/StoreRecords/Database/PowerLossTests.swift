@@ -189,7 +189,7 @@ struct PowerLossTests {
             for mode in [JournalMode.wal, .delete] {
                 let device = try SimulatedDevice("desk-\(mode)", in: directory)
                 var options = UbiquitousStore.Options(contentName: "Store", exchangesAutomatically: false)
-                options.journalMode = mode
+                options.advanced.journalMode = mode
                 let container = try await UbiquityContainer("org.example.simulated", home: device.home)
                 let store = try await UbiquitousStore.open(
                     at: device.directory.appending("Store.sqlite"), options: options, in: container, schema: personSchema)

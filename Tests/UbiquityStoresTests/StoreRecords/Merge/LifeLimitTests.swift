@@ -108,7 +108,7 @@ struct LifeLimitTests {
     func churn() async throws {
         try await withDevices(4) { devices, root in
             var options = UbiquitousStore.Options(contentName: "People", exchangesAutomatically: false)
-            options.coalescing = Coalescing(maximumDelay: .seconds(1000))
+            options.advanced.coalescing = Coalescing(maximumDelay: .seconds(1000))
             func open(_ device: TestDevice) async throws -> UbiquitousStore {
                 try await UbiquitousStore.open(
                     at: device.directory.appending("People.sqlite"), options: options, in: device.container(), schema: personSchema)

@@ -201,7 +201,7 @@ struct AccountFollowingTests {
         try await withDevices(1) { devices, root in
             let (lines, faults) = (LineCollector(level: 1), LineCollector(level: 0))
             let support = devices[0].directory.appending("CoreDataUbiquitySupport")
-            let store = try await devices[0].follow(logger: lines.logger) { $0.exchangesAutomatically = true }
+            let store = try await devices[0].follow(logger: lines.logger) { $0.advanced.exchangesAutomatically = true }
             let peer = try await devices[0].container().peer
             _ = try await lines.using(2)
             try devices[0].home.signOut()
@@ -297,7 +297,7 @@ struct AccountFollowingTests {
             try await other.insert("o")
             try await other.settled()
             try devices[0].home.signOut()
-            let store = try await devices[0].follow { $0.exchangesAutomatically = true }
+            let store = try await devices[0].follow { $0.advanced.exchangesAutomatically = true }
             let observation = ValueObservation.tracking { db in try String.fetchAll(db, sql: "SELECT id FROM person ORDER BY id") }
             let values = observation.values(in: store).limited().makeAsyncIterator()
             try await store.insert("l")

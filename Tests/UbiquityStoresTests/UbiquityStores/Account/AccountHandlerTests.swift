@@ -39,7 +39,7 @@ struct AccountHandlerTests {
             let (released, release) = AsyncStream.makeStream(of: Void.self)
             try devices[0].home.signOut()
             let store = try await devices[0].follow {
-                $0.exchangesAutomatically = true
+                $0.advanced.exchangesAutomatically = true
                 $0.joiningPolicy = .ask { account in
                     asking.yield(account.description)
                     guard account.description == "alice" else { return .merge }
@@ -124,7 +124,7 @@ struct AccountHandlerTests {
     func closedMeanwhile() async throws {
         try await withDevices(1) { devices, root in
             try devices[0].home.signOut()
-            let store = try await devices[0].follow { $0.transitionDeadline = .seconds(3600) }
+            let store = try await devices[0].follow { $0.advanced.transitionDeadline = .seconds(3600) }
             let (begun, end) = (AsyncStream.makeStream(of: Void.self), AsyncStream.makeStream(of: Void.self))
             let handler = store.onWillChange { _ in
                 begun.continuation.yield()
@@ -159,7 +159,7 @@ struct AccountHandlerTests {
             try devices[0].home.signOut()
             let lines = LineCollector(level: 0)
             let store = try await devices[0].follow(logger: lines.logger) {
-                $0.transitionDeadline = .milliseconds(50)
+                $0.advanced.transitionDeadline = .milliseconds(50)
                 $0.joiningPolicy = .keepSeparate
             }
             let wasCancelled = AsyncStream.makeStream(of: Bool.self)

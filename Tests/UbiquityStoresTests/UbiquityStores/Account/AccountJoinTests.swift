@@ -111,7 +111,7 @@ struct AccountJoinTests {
     func lateHandler() async throws {
         try await withDevices(1) { devices, root in
             try devices[0].home.signOut()
-            let store = try await devices[0].follow { $0.transitionDeadline = .milliseconds(10) }
+            let store = try await devices[0].follow { $0.advanced.transitionDeadline = .milliseconds(10) }
             let (released, release) = AsyncStream.makeStream(of: Void.self)
             let (ended, ending) = AsyncStream.makeStream(of: UbiquitousStoreError.Code?.self)
             let handler = store.onWillChange { _ in
@@ -270,7 +270,7 @@ struct AccountJoinTests {
     @Test("Where the way to another file fails, nothing of the account that is gone goes out, and its exchange goes on once it is back")
     func failedPassage() async throws {
         try await withDevices(2) { devices, root in
-            let store = try await devices[0].follow { $0.exchangesAutomatically = true }
+            let store = try await devices[0].follow { $0.advanced.exchangesAutomatically = true }
             for try await notice in store.notices.limited("the account's file") {
                 if case .didChange = notice { break }
             }

@@ -188,7 +188,7 @@ struct AccountRebuildTests {
     @Test("A file that another program is writing, with a rollback journal, is not made anew under it")
     func beingWritten() async throws {
         try await withDevices(1) { devices, _ in
-            let store = try await devices[0].follow { $0.journalMode = .delete }
+            let store = try await devices[0].follow { $0.advanced.journalMode = .delete }
             try await store.settled()
             try await insert("a", into: store)
             let file = store.file
@@ -200,7 +200,7 @@ struct AccountRebuildTests {
             let error = await #expect(throws: UbiquitousStoreError.self) {
                 try await devices[0].follow {
                     $0.rebuildsFromUbiquitousContent = true
-                    $0.journalMode = .delete
+                    $0.advanced.journalMode = .delete
                 }
             }
             #expect(error?.code == .timedOut)

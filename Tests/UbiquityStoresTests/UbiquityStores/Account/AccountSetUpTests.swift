@@ -168,7 +168,7 @@ struct AccountSetUpTests {
     @Test("S-123: every descriptor of a store, its watchers and its locks is closed where another program is executed")
     func closeOnExec() async throws {
         try await withDevices(1) { devices, _ in
-            let store = try await devices[0].follow { $0.exchangesAutomatically = true }
+            let store = try await devices[0].follow { $0.advanced.exchangesAutomatically = true }
             let changes = store.notices
             for try await notice in changes.limited("the account's file") {
                 if case .didChange = notice { break }

@@ -20,7 +20,7 @@ struct ErasureTests {
     @Test("S-011: by an option an account's file goes when the account does, and is made anew from the container when it is back")
     func gone() async throws {
         try await withDevices(1) { devices, root in
-            let store = try await devices[0].follow { $0.removesFilesOfGoneAccounts = true }
+            let store = try await devices[0].follow { $0.advanced.removesFilesOfGoneAccounts = true }
             try await store.settled()
             try await store.execute("INSERT INTO person (id) VALUES ('a')")
             try await store.settled()
@@ -49,7 +49,7 @@ struct ErasureTests {
     @Test("S-011: an account's file with anything that has not gone out stays, until an opening after it has")
     func unsent() async throws {
         try await withDevices(1) { devices, root in
-            let store = try await devices[0].follow { $0.removesFilesOfGoneAccounts = true }
+            let store = try await devices[0].follow { $0.advanced.removesFilesOfGoneAccounts = true }
             try await store.settled()
             let file = store.file
             try await store.execute("INSERT INTO person (id) VALUES ('unsent')")
@@ -70,7 +70,7 @@ struct ErasureTests {
             let content = try UbiquityContainer.path(root: root, account: AccountName("alice"), identifier: ContainerIdentifier("org.example.test"))
                 .appending("CoreData/People")
             func opened() async throws -> Bool {
-                let again = try await devices[0].follow { $0.removesFilesOfGoneAccounts = true }
+                let again = try await devices[0].follow { $0.advanced.removesFilesOfGoneAccounts = true }
                 await again.keeper?.erased()
                 try await again.close()
                 return exists(file)
@@ -132,7 +132,7 @@ struct ErasureTests {
     func removedByPlace() async throws {
         try await withDevices(2) { devices, _ in
             var shared = UbiquitousStore.Options(contentName: "People", exchangesAutomatically: false)
-            (shared.contentPath, shared.containerIdentifier) = ("CoreData/Shared/People", "org.example.test")
+            (shared.advanced.contentPath, shared.containerIdentifier) = ("CoreData/Shared/People", "org.example.test")
             let file = devices[0].directory.appending("Shared.sqlite")
             func open(_ device: TestDevice) async throws -> UbiquitousStore {
                 try await UbiquitousStore.open(

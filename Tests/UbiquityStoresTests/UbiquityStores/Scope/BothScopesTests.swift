@@ -121,7 +121,7 @@ struct BothScopesTests {
                 }
             }
             var options = UbiquitousStore.Options(contentName: "People")
-            options.baselines = nil
+            options.advanced.baselines = nil
             let reader = try await UbiquitousStore.open(
                 at: devices[1].directory.appending("People.sqlite"), options: options,
                 in: UbiquityContainer("org.example.test", home: devices[1].home, files: files), schema: personSchema)

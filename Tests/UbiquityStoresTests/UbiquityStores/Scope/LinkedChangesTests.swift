@@ -148,7 +148,7 @@ struct LinkedChangesTests {
             try await writer.settled()
             let work = try await Self.importing(in: devices[1].directory) { files in
                 var options = UbiquitousStore.Options(contentName: "People", exchangesAutomatically: false)
-                options.baselines = nil
+                options.advanced.baselines = nil
                 return try await UbiquitousStore.open(
                     at: devices[1].directory.appending("People.sqlite"), options: options,
                     in: UbiquityContainer("org.example.test", home: devices[1].home, files: files), schema: Self.privateSchema)

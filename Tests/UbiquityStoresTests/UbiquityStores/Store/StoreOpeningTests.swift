@@ -67,7 +67,7 @@ struct StoreOpeningTests {
             try await other.settled()
             let files = StallingFileLayer(below: root)
             var options = UbiquitousStore.Options(contentName: "People")
-            options.baselines = nil
+            options.advanced.baselines = nil
             // It returns, though the file system does not answer.
             let store = try await onMainActor { [options] in
                 let store = try await UbiquitousStore.open(
@@ -271,7 +271,7 @@ struct StoreOpeningTests {
             let files = StallingFileLayer(below: root.appending("alice/org.example.test/CoreData"))
             files.go()
             var options = UbiquitousStore.Options(contentName: "People", exchangesAutomatically: false)
-            options.givesWay = isGiving
+            options.advanced.givesWay = isGiving
             let store = try await UbiquitousStore.open(
                 at: devices[0].directory.appending("People.sqlite"), options: options, container: "org.example.test", home: devices[0].home,
                 schema: personSchema, now: { [clock = devices[0].clock] in clock.now }, files: files)
