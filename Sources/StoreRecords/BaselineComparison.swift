@@ -34,7 +34,7 @@ package struct BaselineComparison: Sendable {
     ///   - file: the store.
     /// - Throws: GRDB's errors.
     package init?(_ baseline: FilePath, _ header: BaselineHeader, with file: StoreFile) throws {
-        guard file.pool is DatabasePool, header.schema == file.migrations.last ?? "" else { return nil }
+        guard file.pool.isConcurrent, header.schema == file.migrations.last ?? "" else { return nil }
         let parts = header.tables.compactMap { table -> Part? in
             let shape = file.shapes.first { $0.name == table.table.name }
             guard let shape, table.table == shape.logTable, shape.hasRowid, table.form?.hasRowid == true else { return nil }

@@ -57,7 +57,7 @@ package struct BaselineDraft {
     /// - Throws: GRDB's errors.
     package init?(_ baseline: FilePath, _ header: BaselineHeader, for file: StoreFile) throws {
         // With a rollback journal, nobody could read the store meanwhile.
-        guard file.pool is DatabasePool, header.tables.allSatisfy({ $0.form != nil }), header.schema == file.migrations.last ?? "",
+        guard file.pool.isConcurrent, header.tables.allSatisfy({ $0.form != nil }), header.schema == file.migrations.last ?? "",
             header.tables.count == file.shapes.count, let format = Self.format(of: baseline)
         else { return nil }
         let found = try file.pool.read { db in try Self.target(header, file, format, db) }

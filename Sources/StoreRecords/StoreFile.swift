@@ -9,7 +9,7 @@ package import UbiquityContainers
 /// A file with content of another schema version is migrated first, by `SchemaMigration`.
 package struct StoreFile {
     package let path: FilePath
-    package let pool: any DatabaseWriter
+    package let pool: StorePool
     /// Watches the app's work on the writer's connection; nil if the file is only read.
     package let durability: DurabilityGuard?
     package let checkpoint = LogCheckpoint()
@@ -215,7 +215,7 @@ package struct StoreFile {
 
     private init(_ path: FilePath, _ pool: any DatabaseWriter, _ tables: InstalledTables, _ durability: DurabilityGuard? = nil) {
         self.path = path
-        self.pool = pool
+        self.pool = StorePool(pool)
         self.durability = durability
         shapes = tables.shapes
         migrations = tables.migrations
@@ -235,7 +235,7 @@ package struct StoreFile {
 
     private init(_ original: StoreFile, at path: FilePath, _ pool: any DatabaseWriter) {
         self.path = path
-        self.pool = pool
+        self.pool = StorePool(pool)
         durability = nil
         shapes = original.shapes
         migrations = original.migrations

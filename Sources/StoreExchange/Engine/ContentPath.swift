@@ -19,11 +19,11 @@ extension StoreOptions {
         if let fault = Self.fault(inContentPath: path) {
             throw UbiquitousStoreError(.unsupported, "A content cannot lie at \(url): it \(fault).", path: path)
         }
-        contentPath = path
+        advanced.contentPath = path
     }
 
     /// The content's name in states, logs and lists: its path below `CoreData`.
-    package var content: String { contentPath.map { $0.components.dropFirst().map(\.string).joined(separator: "/") } ?? contentName }
+    package var content: String { advanced.contentPath.map { $0.components.dropFirst().map(\.string).joined(separator: "/") } ?? contentName }
 
     /// Returns why a content cannot lie at a path, or nil if it can.
     package static func fault(inContentPath path: FilePath) -> String? {

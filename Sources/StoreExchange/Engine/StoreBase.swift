@@ -75,7 +75,7 @@ package final class StoreBase: Sendable {
     package var trigger: ExchangeTrigger? { running.withLock { $0.trigger } }
     /// Whether a caller has stopped the exchange.
     package var isHalted: Bool { running.withLock { $0.isWanted == false } }
-    package var pool: any DatabaseWriter { file.pool }
+    package var pool: StorePool { file.pool }
 
     private init(file: StoreFile, sealer: Sealer, runner: ExchangeRunner) {
         self.file = file

@@ -103,6 +103,6 @@ struct ContentPathTests {
 extension UbiquitousStore.Options {
     fileprivate init(contentName: String, contentPath: FilePath?) {
         self.init(contentName: contentName, exchangesAutomatically: false)
-        self.contentPath = contentPath
+        self.advanced.contentPath = contentPath
     }
 }
