@@ -15,6 +15,8 @@ actor ContainerMonitor {
     private let own: PathPrefix
     private var detector: WipeDetector
     private(set) var watcher: TreeWatcher?
+    /// The tick of the watcher's last change that was noted.
+    private var noted: UInt64 = 0
     private var witness: DeletionWitness?
     private var tasks: [Task<Void, Never>] = []
     private var following: Task<Void, Never>?
@@ -23,7 +25,7 @@ actor ContainerMonitor {
     /// The longest wait for a quiet moment.
     private static let longest = Duration.seconds(60)
     private var settlesBy: ContinuousClock.Instant?
-    private var isLooking = false
+    private(set) var isLooking = false
     private var looks = 0
     private var disturbances = 0
     /// Whether the guard has suspended stores since the last report.
@@ -132,7 +134,7 @@ actor ContainerMonitor {
         options.sharing = .open
         guard let new = try? TreeWatcher(container.path, options: options) else { return }
         following?.cancel()
-        watcher = new
+        (watcher, noted) = (new, 0)
         let changes = new.changes
         following = Task { [weak self] in
             for await batch in changes { await self?.note(batch) }
@@ -148,16 +150,31 @@ actor ContainerMonitor {
     }
 
     private func note(_ batch: TreeChangeBatch) {
+        // What a look has caught up with comes once more.
+        let before = noted
+        noted = max(noted, batch.last?.tick ?? 0)
         for change in batch {
             switch change.kind {
             case .attributes, .modified: continue
             // The files of stores come and go all the time: no path is made for them, nor of what is told of nobody.
-            case .created, .moved, .removed: note(change)
+            case .created, .moved, .removed: if change.tick > before { note(change) }
             case .rootLost(let loss):
+                guard change.tick > before else { continue }
                 detector.lost(loss)
                 disturb()
             case .ready, .overflow, .rescanned, .rootBack: disturb()
             }
+        }
+    }
+
+    /// Notes everything that has happened, though the task that reads the watcher's changes may be behind.
+    private func catchUp() async {
+        guard let watcher else { return }
+        do {
+            try await watcher.settled()
+            for batch in try await watcher.changes(since: noted) { note(batch) }
+        } catch {
+            if error.code == .forgotten { disturb() }
         }
     }
 
@@ -254,6 +271,9 @@ actor ContainerMonitor {
         isLooking = true
         let seen = disturbances
         let sighting = try? await blocking { [container] in ContainerSighting(of: container) }
+        // A look may see that items are gone before they are noted as gone, so that nothing explains it. What is noted here
+        // is a disturbance, after which the look is repeated.
+        if let sighting, sighting.attachment == .attached, sighting.items < detector.settled.items { await catchUp() }
         var isExplained = true
         if sighting?.isGone == true, detector.isUnexplained, let watcher {
             // The loss accounts for all delivered events. A move whose caller was held up half way may still be
