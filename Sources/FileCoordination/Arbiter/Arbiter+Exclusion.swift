@@ -33,6 +33,16 @@ extension Arbiter {
         return found
     }
 
+    /// Returns every held claim that conflicts with this claim; a claim may come more than once.
+    func holders(against claim: Claim) -> [ClaimID] {
+        var found: [ClaimID] = []
+        visitRivals(of: claim) { rival in
+            if rival.isHeld { found.append(rival.request.id) }
+            return true
+        }
+        return found
+    }
+
     /// Visits the unfinished claims of other purposes that conflict with this claim; it may visit a claim more than
     /// once.
     func visitRivals(of claim: Claim, _ body: (Claim) -> Bool) {
@@ -100,7 +110,7 @@ extension Arbiter {
             switch claim.phase {
             case .queued: return blockers(of: claim, passing: passing).map { .claim($0) }
             case .asking: return claim.unanswered.sorted { $0.number < $1.number }.map { .message($0) }
-            case .answered: return holder(against: claim).map { [.claim($0)] } ?? []
+            case .answered: return holders(against: claim).map { .claim($0) }
             case .held: return issuedWithin[node]?.map { .claim($0) } ?? []
             }
         case .message(let id):

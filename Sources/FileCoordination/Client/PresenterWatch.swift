@@ -49,7 +49,7 @@ final class PresenterWatch: Sendable {
         options.sharing = .join
         if !isDirectory { options.exclude = ["*/"] }
         options.diagnostics = { [weak client] error in
-            client?.watches.warnOnce("Presenters hear late of uncoordinated changes of \(path): \(error). Coordinated ones are not affected.")
+            client?.watches.warnOnce(.late, "Presenters hear late of uncoordinated changes of \(path): \(error). Coordinated ones are not affected.")
         }
         watcher = try TreeWatcher(isDirectory ? path : path.removingLastComponent(), options: options)
     }

@@ -11,7 +11,12 @@ final class PresenterWatches: Sendable {
     private let isEnabled: Bool
     private let logger: Logger
     private let watches = Mutex<[PresenterID: PresenterWatch]>([:])
-    private let hasWarned = Atomic(false)
+    /// The warnings that were given: that some hear nothing is told also after others hear late.
+    private let warned = Mutex<Set<Shortfall>>([])
+
+    /// What presenters lack.
+    enum Shortfall { case late, all }
+
     /// Runs the work that waits for the watching thread, outside the cooperative pool.
     let aside = TurnExecutor("file presenters' watches")
 
@@ -55,7 +60,7 @@ final class PresenterWatches: Sendable {
         do {
             return try PresenterWatch(id, of: item, after: old?.presented.number == item.number ? old : nil, client: client)
         } catch {
-            warnOnce("Presenters do not hear of uncoordinated changes of \(item.path): \(error). Coordinated ones are not affected.")
+            warnOnce(.all, "Presenters do not hear of uncoordinated changes of \(item.path): \(error). Coordinated ones are not affected.")
             return nil
         }
     }
@@ -107,7 +112,8 @@ final class PresenterWatches: Sendable {
         Task.detached(executorPreference: aside) { [self] in
             for watch in concerned.values { await watch.settle() }
             client.state.withLock { $0.foreign.eventsHavePassed(delivery.id) }
-            for watch in concerned.values where paths.contains(watch.path) { watch.check() }
+            // A change of what lies in one of the places was attributed to the write too.
+            for watch in concerned.values where paths.contains(where: { watch.path.starts(with: $0) }) { watch.check() }
             tellOfSubitems(concerned, changedSince: stamps, write: write, client)
         }
     }
@@ -145,8 +151,8 @@ final class PresenterWatches: Sendable {
     }
 
     /// Warns once that presenters miss changes or hear of them late.
-    func warnOnce(_ message: String) {
-        let isFirst = hasWarned.exchange(true, ordering: .relaxed) == false
+    func warnOnce(_ shortfall: Shortfall, _ message: String) {
+        let isFirst = warned.withLock { $0.insert(shortfall).inserted }
         if isFirst { logger.warning("\(message)") }
     }
 }
