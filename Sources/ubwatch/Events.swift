@@ -100,7 +100,7 @@ struct EventsCommand: ParsableCommand {
             output.write(printer.lines(for: batch))
         }
         let status = end.wait()
-        if status == 0 { EventsEnd.settle(watchers) }
+        if status == 0 { end.settle(watchers) }
         for watcher in watchers { watcher.close() }
         output.write(printer.summarise())
         output.finish()
@@ -139,14 +139,16 @@ final class EventsEnd: Sendable {
         return status.withLock { $0 ?? 0 }
     }
 
-    /// Has what happened so far reported, held-back changes included, in a second at most.
-    static func settle(_ watchers: [TreeWatcher]) {
-        let settled = DispatchSemaphore(value: 0)
-        let task = Task {
+    /// Has what happened so far reported, held-back changes included.
+    ///
+    /// Another signal ends the wait, or ten seconds do, as where a file system does not answer.
+    func settle(_ watchers: [TreeWatcher]) {
+        let task = Task { [semaphore] in
             for watcher in watchers { try? await watcher.settled() }
-            settled.signal()
+            semaphore.signal()
         }
-        if settled.wait(timeout: .now() + .seconds(1)) == .timedOut { task.cancel() }
+        _ = semaphore.wait(timeout: .now() + 10)
+        task.cancel()
     }
 }
 

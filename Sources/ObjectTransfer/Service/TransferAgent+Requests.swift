@@ -35,6 +35,8 @@ extension TransferAgent {
             case .metered(let isMetered):
                 try configure { $0.metered = isMetered ? true : nil }
                 status.isMetered = isMetered
+                // The schedule is another one now.
+                isWoken = true
                 wakes.end.yield(.changed)
                 return .status(await currentStatus())
             case .republish:
