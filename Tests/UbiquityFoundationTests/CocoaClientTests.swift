@@ -87,7 +87,9 @@ import UbiquityFoundation
     @Test("D-01: a client for macOS merges a conflict version on its own queue, in its own accessor")
     func merging() async throws {
         try await withFile("ours ") { file, events, url in
-            try url.deletingLastPathComponent().write("Letter.sync-conflict-20260102-030405-ABCDEFG.txt", "theirs")
+            // A synchroniser gives a file its name when it is complete.
+            let theirs = url.deletingLastPathComponent().appending(path: "Letter.sync-conflict-20260102-030405-ABCDEFG.txt")
+            try Data("theirs".utf8).write(to: theirs, options: .atomic)
             #expect(try await events.until("merged").last == "merged")
             #expect(file.text == "ours theirs" && url.text == "ours theirs")
             #expect(try await onThread { NSFileVersion.otherVersionsOfItem(at: url)?.count } == 0)

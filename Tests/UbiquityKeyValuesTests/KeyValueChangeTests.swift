@@ -21,6 +21,8 @@ struct KeyValueChangeTests {
                 guard let reason = notification.userInfo?["NSUbiquitousKeyValueStoreChangeReasonKey"] as? Int,
                     let keys = notification.userInfo?["NSUbiquitousKeyValueStoreChangedKeysKey"] as? [String]
                 else { return }
+                // That of the first read may come as late as now.
+                guard reason != KeyValueChange.Reason.initialSync.rawValue else { return }
                 continuation.yield(KeyValueChange(KeyValueChange.Reason(rawValue: reason)!, keys))
             }
             defer { NotificationCenter.default.removeObserver(observer) }

@@ -223,6 +223,26 @@ import Waiting
         }
     }
 
+    @Test("C-63: a change of an item during another process's write to the directory around it is told when the write's events have passed")
+    func insideWrittenDirectory() async throws {
+        try await withDuo { duo in
+            let url = try duo.file("d/a.txt", "old")
+            let (item, around) = (RecordingPresenter(url), RecordingPresenter(duo.url("d")))
+            try await duo.present(item, around)
+            // The steps after a message to the directory's presenter, with a change between them.
+            let (presenting, id) = (duo.presenting, duo.presenting.id(of: around))
+            let cause = Cause(client: ClientID(9), process: 9, purpose: .named(""))
+            let delivery = Delivery(id: MessageID(1 << 40), presenter: id, message: .didChange, cause: cause, awaitedBy: nil)
+            let paths = [FilePath(duo.url("d").path)]
+            presenting.state.withLock { $0.foreign.add(.init(presenter: id, paths: paths), toldBy: delivery.id) }
+            try Data("new, and longer".utf8).write(to: url)
+            try await duo.settle()
+            #expect(item.log.isEmpty)
+            presenting.watches.settleForeignAftermath(of: delivery, at: paths, client: presenting)
+            #expect(try await told(item, "didChange", times: 1) == ["didChange"])
+        }
+    }
+
     @Test("C-35: a presenter that gets its URL in an access of its own is asked by another process's access that waits for that")
     func urlComes() async throws {
         try await withDuo { duo in

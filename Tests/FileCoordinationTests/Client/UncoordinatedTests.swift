@@ -23,8 +23,9 @@ import Waiting
             let (item, directory) = (RecordingPresenter(url), RecordingPresenter(world.url("d")))
             await watch([item, directory], in: world)
             try Data("new".utf8).write(to: url)
-            #expect(await item.told(1) == ["didChange"])
-            #expect(await directory.told(1) == ["subitemDidChange a.txt"])
+            // A writer that is held up half way is told of twice; C-64 allows that.
+            #expect(await item.told(1).allSatisfy { $0 == "didChange" })
+            #expect(await directory.told(1).allSatisfy { $0 == "subitemDidChange a.txt" })
         }
     }
 
@@ -84,13 +85,13 @@ import Waiting
             elsewhere.tap { batch in
                 guard batch.contains(where: { $0.kind != .ready }), isFirst.exchange(false, ordering: .relaxed) else { return }
                 isHeldUp.signal()
-                _ = goesOn.wait(timeout: .now() + 60)
+                goesOn.wait()
             }
             defer { goesOn.signal() }
             // Behind the tap's beginning.
             try await elsewhere.settled()
             try world.file("elsewhere/c.txt")
-            await offThread { _ = isHeldUp.wait(timeout: .now() + 60) }
+            try await within("the watching thread to be held up") { await self.offThread { isHeldUp.wait() } }
             for index in 0..<50 { try Data("\(index)".utf8).write(to: url) }
             goesOn.signal()
             #expect(await item.told(1) == ["didChange"])
@@ -273,7 +274,8 @@ import Waiting
             #expect(world.client.watches.all.map(\.path) == [FilePath(second.path)])
             #expect(!world.client.watches.all.contains { $0.missesItem }, "the former item is not what is missed")
             try FileManager.default.removeItem(at: first)
-            try Data("x".utf8).write(to: second)
+            // An empty file is one event, however slow its writer is.
+            try Data().write(to: second)
             #expect(await item.told(1) == ["didChange"])
             try FileManager.default.removeItem(at: second)
             #expect(await item.told(2) == ["didChange", "didDisappear"])

@@ -85,7 +85,7 @@ struct UserManagerTests {
             mv "$HOME/cloud" "$HOME/away"
             systemctl --user start ubtransfer
             await sh -c 'journalctl --directory=/run/log/journal --no-pager --quiet SYSLOG_IDENTIFIER=ubtransfer UBIQUITY_ACCOUNT=alice | grep -q .'
-            journal SYSLOG_IDENTIFIER=ubtransfer UBIQUITY_ACCOUNT=alice | head -n 1
+            journal SYSLOG_IDENTIFIER=ubtransfer UBIQUITY_ACCOUNT=alice | sed -n 1p
             ubcontrol setup undo --yes >/dev/null
             say undone ubtransfer ActiveState
             say disabled ubtransfer UnitFileState

@@ -21,6 +21,9 @@ final class BrokerScene: Sendable {
     var runtime: FilePath { directory.appending("run/ubiquity") }
     func path(_ name: String) -> String { directory.appending("files").appending(name).string }
 
+    /// What a participant with a limit of watches writes to standard error.
+    var errors: FilePath { directory.appending("errors") }
+
     /// Starts a process.
     ///
     /// - Parameters:
@@ -38,7 +41,7 @@ final class BrokerScene: Sendable {
                     "/usr/bin/unshare",
                     [
                         "-Ur", "/bin/sh", "-c",
-                        "echo \(watches) > /proc/sys/user/max_inotify_watches && exec \(Tool.path("ubiquity-torture")) participant \(pipe)",
+                        "echo \(watches) > /proc/sys/user/max_inotify_watches && exec \(Tool.path("ubiquity-torture")) participant \(pipe) 2> \(errors)",
                     ], environment: environment)
             } else {
                 try await RunningTool("ubiquity-torture", ["participant", pipe.string], environment: environment)

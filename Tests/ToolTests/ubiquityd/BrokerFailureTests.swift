@@ -190,8 +190,11 @@ import Waiting
             try await players[0].say("count 1 \(scene.path("f"))")
             try await players[0].hears("counted")
             _ = try await scene.broker()
-            try await players[0].say("mode")
-            #expect(try await players[0].hears("mode") == "mode delegated")
+            // The broker has delegated; the process hears of it a moment later.
+            try await until("it is delegated") {
+                try await players[0].say("mode")
+                return try await players[0].hears("mode") == "mode delegated"
+            }
             players[0].tool.signal(SIGSTOP)
             try await players[1].say("write b \(scene.path("f"))")
             try await players[1].hears("granted b")
@@ -308,9 +311,12 @@ import Waiting
             try await player.hears("granted a")
             try await player.say("end a")
             try await player.hears("ended a")
+            // The watching thread may come to the limit only now.
+            func errors() -> String { (try? String(contentsOfFile: scene.errors.string, encoding: .utf8)) ?? "" }
+            try await until("the warning is written", seen: errors) { errors().contains("hear late of uncoordinated changes") }
             try await player.say("quit")
-            let errors = try await player.tool.end().errors
-            #expect(errors.components(separatedBy: "hear late of uncoordinated changes").count == 2, "\(errors)")
+            _ = try await player.tool.end()
+            #expect(errors().components(separatedBy: "hear late of uncoordinated changes").count == 2, "\(errors())")
         }
     }
 

@@ -3,6 +3,7 @@ import Glibc
 import SystemPackage
 import Testing
 import ToolProcesses
+import Waiting
 
 /// What holds between processes, with the resident broker.
 @Suite(.timeLimit(.minutes(40))) struct BrokerTests {
@@ -76,8 +77,11 @@ import ToolProcesses
             try await first.hears("counted")
             // The broker delegates on its own account, so its answer to a question comes later.
             #expect(try await scene.broker().clients.map(\.delegated) == [["/"]])
-            try await first.say("mode")
-            #expect(try await first.hears("mode") == "mode delegated")
+            // The broker has delegated; the process hears of it a moment later.
+            try await until("it is delegated") {
+                try await first.say("mode")
+                return try await first.hears("mode") == "mode delegated"
+            }
             try await first.say("write a \(scene.path("f"))")
             try await first.hears("granted a")
             try await second.say("write b \(scene.path("f"))")

@@ -71,7 +71,7 @@ struct ElsewhereTests {
             try FileManager.default.createDirectory(atPath: container.documents.appending("Films").string, withIntermediateDirectories: true)
             try Data("film".utf8).write(to: URL(filePath: film.string))
             transport.tell(.item(film))
-            let here = try await results { $0.first?.isHere == true && $0.first?.status == .current }
+            let here = try await results { $0.first?.isHere == true && $0.first?.status == .current && $0.first?.size == 4 }
             #expect(here.map(\.path) == [film, container.documents.appending("Here.txt")] && here[0].size == 4)
 
             // What is removed on this device is gone, and not elsewhere.

@@ -1,9 +1,10 @@
-import FileCoordination
 import Foundation
 import SystemPackage
 import Testing
 import UbiquityContainers
 import Waiting
+
+@testable import FileCoordination
 
 /// The versions of files that synchronisers left beside them.
 @Suite(.timeLimit(.minutes(40))) struct FileVersionTests {
@@ -260,8 +261,14 @@ import Waiting
                 try await version.setResolved(true)
                 #expect(try await messages.next() == "resolved \(version.persistentIdentifier.rawValue)")
             }
+            // What the watch has seen so far is told behind what the program's own calls tell, as known.
+            func settle() async {
+                for watch in CoordinationClient.shared.watches.all where watch.path == FilePath(letter.path) { await watch.settle() }
+            }
+            await settle()
             try await versions[0].remove()
             #expect(try await messages.next() == "lost \(versions[0].persistentIdentifier.rawValue)")
+            await settle()
             // By a program that does not coordinate.
             try FileManager.default.removeItem(at: versions[1].url)
             #expect(try await messages.next() == "lost \(versions[1].persistentIdentifier.rawValue)")

@@ -198,9 +198,11 @@ struct AccountHandlerTests {
                 }
             }
             defer { for observer in observers { NotificationCenter.default.removeObserver(observer) } }
-            let notices = Task { [notices = store.notices] () async throws -> (heard: [String], last: StoreTransition?) in
+            // It observes from here on, whenever the task begins.
+            let reader = store.notices.limited("a notice").makeAsyncIterator()
+            let notices = Task { () async throws -> (heard: [String], last: StoreTransition?) in
                 var heard: [String] = []
-                for try await notice in notices.limited("a notice") {
+                while let notice = try await reader.next() {
                     switch notice {
                     case .willChange(let transition): heard.append("will \(transition.kind)")
                     case .didChange(let transition):

@@ -54,8 +54,9 @@ struct AccountSetUpTests {
         try await withDevices(1) { devices, root in
             let store = try await devices[0].follow()
             let heard = Mutex<[String]>([])
+            let reader = store.notices.limited("a notice").makeAsyncIterator()
             let observing = Task {
-                for try await notice in store.notices.limited("a notice") {
+                while let notice = try await reader.next() {
                     switch notice {
                     case .willChange(let transition): heard.withLock { $0.append("will \(transition.added.place.account?.description ?? "-")") }
                     case .didChange(let transition):

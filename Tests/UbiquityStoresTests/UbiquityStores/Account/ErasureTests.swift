@@ -33,8 +33,9 @@ struct ErasureTests {
             await store.keeper?.erased()
             for path in [file] + drafts { #expect(!exists(path)) }
             // A new one is no gathered one.
-            try devices[0].home.signIn(AccountName("alice"), containers: root)
+            // The last change is told first to whoever asks now; the store may follow a sign-in by itself.
             let notices = store.notices.limited().makeAsyncIterator()
+            try devices[0].home.signIn(AccountName("alice"), containers: root)
             try await store.settled()
             var kinds: [StoreTransition.Kind] = []
             while kinds.last != .initialImportCompleted, let notice = try await notices.next() {

@@ -142,8 +142,8 @@ struct StoreOpeningTests {
         try await withDevices(1) { devices, root in
             let (alice, bob) = (try AccountName("alice"), try AccountName("bob"))
             /// Opens, and returns the transitions that somebody hears who asks afterwards.
-            func opened() async throws -> [StoreTransition] {
-                let store = try await devices[0].follow()
+            func opened(_ change: (inout UbiquitousStore.Options) -> Void = { _ in }) async throws -> [StoreTransition] {
+                let store = try await devices[0].follow(change)
                 try await store.insert(UUID().uuidString)
                 let notices = store.notices.limited().makeAsyncIterator()
                 let heard = try await Self.transitions(notices, of: store)
@@ -164,8 +164,17 @@ struct StoreOpeningTests {
             #expect(signedOut.first?.added.place == .local)
             #expect(try await opened().isEmpty)
             try devices[0].home.signIn(bob, containers: root)
-            // What was saved while nobody was signed in is on its way: the store begins there, and nothing has changed yet.
-            #expect(try await opened().isEmpty)
+            // What was saved while nobody was signed in is on its way: the store begins there, and nothing changes before the
+            // answer.
+            let never = AsyncStream.makeStream(of: Void.self)
+            let unanswered = try await opened {
+                $0.joiningPolicy = .ask { _ in
+                    // Cancelled when the store closes.
+                    for await _ in never.stream {}
+                    return .merge
+                }
+            }
+            #expect(unanswered.isEmpty)
             let second = try await devices[0].follow()
             try await second.settled()
             #expect(await second.place == .account(bob))
