@@ -29,6 +29,11 @@ struct ContainerEventTests {
         }
     }
 
+    /// Does something that no look of the container's monitor sees half done, however long it takes.
+    private func unseen(_ container: UbiquityContainer, _ body: @escaping @Sendable () throws -> Void) async throws {
+        try await ContainerMonitor.shared(for: container).unseen(body)
+    }
+
     private func write(_ path: FilePath) throws { try Data("text".utf8).write(to: URL(filePath: path.string)) }
     private func remove(_ path: FilePath) throws { try FileManager.default.removeItem(atPath: path.string) }
     private func move(_ from: FilePath, _ to: FilePath) throws { try FileManager.default.moveItem(atPath: from.string, toPath: to.string) }
@@ -45,7 +50,7 @@ struct ContainerEventTests {
             let back = try #require(try await events.next())
             #expect(back.kind == .restored)
             #expect(back.held == .init(items: 3, stores: [], hasMark: true))
-            try remove(container.path)
+            try await unseen(container) { try remove(container.path) }
             #expect(try await events.next()?.kind == .containerRemoved)
             #expect(!FileManager.default.fileExists(atPath: container.path.string))
         }
@@ -60,7 +65,7 @@ struct ContainerEventTests {
             // Until it is seen that the items are there they cannot be missed.
             let monitor = try ContainerMonitor.shared(for: container)
             await monitor.lookNow()
-            try remove(local)
+            try await unseen(container) { try remove(local) }
             let event = try #require(try await events.next())
             #expect(event.kind == .contentsRemoved)
             #expect(event.held == .init(items: 0, stores: [], hasMark: true))
@@ -73,7 +78,7 @@ struct ContainerEventTests {
     @Test("The guard against mass deletion suspends stores of every process until somebody says that it was meant")
     func massDeletion() async throws {
         try await withContainer(items: 300) { container, events in
-            for index in 0..<200 { try remove(container.documents.appending("\(index).txt")) }
+            try await unseen(container) { for index in 0..<200 { try remove(container.documents.appending("\(index).txt")) } }
             let event = try #require(try await events.next())
             #expect(event.kind == .massDeletion(removed: 200, of: 300))
             #expect(event.held.items == 100)
@@ -103,6 +108,28 @@ struct ContainerEventTests {
         }
     }
 
+    @Test("A deletion under coordination does not trip the guard, though the watch hears of it later than a look sees it")
+    func heardLate() async throws {
+        try await withContainer(items: 300) { container, events in
+            let monitor = try ContainerMonitor.shared(for: container)
+            let gate = try await #require(monitor.watcher).hold()
+            defer { gate.signal() }
+            try await FileCoordinator().write(URL(filePath: container.documents.string), options: .forDeleting) { _ in
+                for index in 0..<200 { try remove(container.documents.appending("\(index).txt")) }
+            }
+            let look = Task { await monitor.settle() }
+            try await until("the look has begun") { await monitor.isLooking }
+            // As long as a look takes, and once more.
+            for _ in 0..<2 { _ = try await blocking { ContainerSighting(of: container) } }
+            #expect(await monitor.isLooking, "it waits for the watch")
+            gate.signal()
+            await look.value
+            try remove(container.path.appending(".ubiquity"))
+            let event = try #require(try await events.next())
+            #expect(event.kind == .markGone && event.held.items == 100 && !event.isSuspended, "\(event)")
+        }
+    }
+
     @Test("A mark that goes, a store's content that goes, and a removed content are told apart")
     func parts() async throws {
         try await withContainer { container, events in
@@ -128,7 +155,7 @@ struct ContainerEventTests {
             #expect(try await events.next()?.kind == .signedOut)
             try await container.home.signIn(container.account, containers: root, tellingWithin: .seconds(30))
             #expect(try await events.next()?.kind == .restored)
-            for index in 0..<200 { try remove(container.documents.appending("\(index).txt")) }
+            try await unseen(container) { for index in 0..<200 { try remove(container.documents.appending("\(index).txt")) } }
             await (try ContainerMonitor.shared(for: container)).lookNow()
             // Else this is the next to be told.
             try remove(container.markDirectory)
@@ -172,12 +199,21 @@ struct ContainerEventTests {
     @Test("A container made anew by another program is not taken for the one that was attached")
     func madeAnew() async throws {
         try await withContainer { container, events in
-            try remove(container.path)
-            try FileManager.default.createDirectory(atPath: container.documents.string, withIntermediateDirectories: true)
-            try write(container.documents.appending("new.txt"))
+            try await unseen(container) {
+                try remove(container.path)
+                try FileManager.default.createDirectory(atPath: container.documents.string, withIntermediateDirectories: true)
+                try write(container.documents.appending("new.txt"))
+            }
             #expect(try await events.next()?.kind == .markGone)
             #expect(container.attachment() == .detached(.markGone))
         }
+    }
+}
+
+extension ContainerMonitor {
+    fileprivate func unseen(_ body: @Sendable () throws -> Void) async rethrows {
+        while isLooking { await Task.yield() }
+        try body()
     }
 }
 
