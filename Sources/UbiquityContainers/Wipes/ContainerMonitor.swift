@@ -15,11 +15,9 @@ actor ContainerMonitor {
     private let own: PathPrefix
     private var detector: WipeDetector
     private(set) var watcher: TreeWatcher?
-    /// The tick of the watcher's last change that was noted.
-    private var noted: UInt64 = 0
     private var witness: DeletionWitness?
     private var tasks: [Task<Void, Never>] = []
-    private var following: Task<Void, Never>?
+    private var following: Following?
     private var settling: Task<Void, Never>?
 
     /// The longest wait for a quiet moment.
@@ -36,6 +34,13 @@ actor ContainerMonitor {
 
     /// The time without changes before a report.
     static let quiet = Duration.milliseconds(300)
+
+    /// The reading of the watcher's changes.
+    private struct Following {
+        let task: Task<Void, Never>
+        /// The tick of the last change that was noted.
+        var noted: UInt64 = 0
+    }
 
     /// The monitors in use, by container.
     private static let monitors = Mutex<[FilePath: Weak]>([:])
@@ -78,7 +83,7 @@ actor ContainerMonitor {
     deinit {
         watcher?.close()
         if let witness { FileCoordinator.removeFilePresenter(witness) }
-        for task in tasks + [following, settling].compactMap({ $0 }) { task.cancel() }
+        for task in tasks + [following?.task, settling].compactMap({ $0 }) { task.cancel() }
         events.close()
     }
 
@@ -133,13 +138,14 @@ actor ContainerMonitor {
         options.awaitsRoot = true
         options.sharing = .open
         guard let new = try? TreeWatcher(container.path, options: options) else { return }
-        following?.cancel()
-        (watcher, noted) = (new, 0)
+        following?.task.cancel()
+        watcher = new
         let changes = new.changes
-        following = Task { [weak self] in
-            for await batch in changes { await self?.note(batch) }
-            if !Task.isCancelled { await self?.endWatching(new) }
-        }
+        following = Following(
+            task: Task { [weak self] in
+                for await batch in changes { await self?.note(batch) }
+                if !Task.isCancelled { await self?.endWatching(new) }
+            })
     }
 
     /// A watcher has failed: another is made at the next look.
@@ -151,8 +157,8 @@ actor ContainerMonitor {
 
     private func note(_ batch: TreeChangeBatch) {
         // What a look has caught up with comes once more.
-        let before = noted
-        noted = max(noted, batch.last?.tick ?? 0)
+        let before = following?.noted ?? 0
+        following?.noted = max(before, batch.last?.tick ?? 0)
         for change in batch {
             switch change.kind {
             case .attributes, .modified: continue
@@ -172,7 +178,7 @@ actor ContainerMonitor {
         guard let watcher else { return }
         do {
             try await watcher.settled()
-            for batch in try await watcher.changes(since: noted) { note(batch) }
+            for batch in try await watcher.changes(since: following?.noted ?? 0) { note(batch) }
         } catch {
             if error.code == .forgotten { disturb() }
         }
