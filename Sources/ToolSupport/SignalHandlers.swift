@@ -42,7 +42,7 @@ package final class SignalHandlers {
     }
 
     /// Returns at the first signal that asks the program to end.
-    package static func end() async {
+    package static func firstEnd() async {
         let (ends, end) = AsyncStream.makeStream(of: Void.self)
         let handlers = SignalHandlers { _ in end.yield() }
         for await _ in ends { break }

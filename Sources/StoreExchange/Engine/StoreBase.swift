@@ -106,8 +106,7 @@ package final class StoreBase: Sendable {
             try StoreFile.open(
                 path, schema: context.schema, newState: newState, plain: plain, attached: context.options.attachedDatabases,
                 journalMode: context.options.advanced.journalMode, files: context.files, history: context.options.advanced.historyRetention,
-                now: context.now(),
-                scope: context.scope?.container, copying: copying)
+                now: context.now(), scope: context.scope?.container, copying: copying)
         }
         return try await make(file, in: container, context)
     }

@@ -107,7 +107,7 @@ struct ServeCommand: AsyncParsableCommand {
                 }
                 group.addTask { await hub.run() }
                 group.addTask { for await notice in notices.stream { _ = await PageCommand.run(notice.command) } }
-                group.addTask { await SignalHandlers.end() }
+                group.addTask { await SignalHandlers.firstEnd() }
                 group.addTask {
                     // The page is as alive as the hub that each reader asks.
                     await manager.tellLife {

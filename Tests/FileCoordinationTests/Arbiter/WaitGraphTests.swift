@@ -33,6 +33,21 @@ import Testing
         #expect(script.isGranted(second))
     }
 
+    @Test("C-51: a nested access passes those who wait for the outer one, whoever else they wait for")
+    func nestedInOneOfTwo() {
+        var script = ArbiterScript()
+        let presenter = script.present("/a")
+        let stranger = script.write("/a", .forDeleting)
+        let question = script.pending(of: presenter)[0].id
+        let outer = ["/a/b", "/a/c"].map { script.write(FilePath($0), for: presenter, within: [.message(question)]) }
+        script.handleAll(presenter)
+        #expect(outer.allSatisfy { script.isGranted($0) } && script.isWaiting(stranger))
+        for (index, claim) in outer.enumerated() {
+            let nested = script.write(FilePath("/a/d\(index)"), for: presenter, within: [.claim(claim)])
+            #expect(script.isGranted(nested), "in \(index)")
+        }
+    }
+
     @Test("C-50: two presenters that were passed over while they handled messages, and now wait for each other, are told so")
     func passedOverPresenters() {
         var script = ArbiterScript()

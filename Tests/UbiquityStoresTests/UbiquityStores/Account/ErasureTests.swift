@@ -32,8 +32,7 @@ struct ErasureTests {
             try await store.settled()
             await store.keeper?.erased()
             for path in [file] + drafts { #expect(!exists(path)) }
-            // A new one is no gathered one.
-            // The last change is told first to whoever asks now; the store may follow a sign-in by itself.
+            // A new file is no gathered one. The iterator comes before the sign-in, which the store may follow by itself.
             let notices = store.notices.limited().makeAsyncIterator()
             try devices[0].home.signIn(AccountName("alice"), containers: root)
             try await store.settled()
