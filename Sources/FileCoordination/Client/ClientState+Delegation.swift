@@ -20,12 +20,21 @@ extension ClientState {
             guard arbiter.messages[id] != nil else { return actions }
         case .handled(let id, _) where arbiter.messages[id] == nil: return handleBeside(event)
         case .attributesChanged, .versionChanged: return handleBeside(event)
+        // It goes the way of what the version's author tells, so that no presenter hears it before that.
+        case .noticed(_, let message) where message.isOfVersion: return handleBeside(event)
         // Only the authority over the place knows whether a claim writes there.
         case .noticed(let id, let message) where !delegated.covers(message.subitems + [path(of: id)].compactMap { $0 }): return handleBeside(event)
+        case .noticed:
+            // Where the broker has taken the delegation back, another process may be the writer, and the broker tells its
+            // writes.
+            guard enter(delegated) else {
+                giveBack()
+                return handleBeside(event)
+            }
         case .addPresenter, .removePresenter: _ = handleBeside(event)
         default: break
         }
-        // Events of presenters do not matter when the delegation ends, so only requests must enter.
+        // Other events of presenters do not matter when the delegation ends, so they need not enter.
         let actions = decide(event)
         switch event {
         case .moved, .relocatePresenter, .noticed(_, .didMove): tellOfRelocations()

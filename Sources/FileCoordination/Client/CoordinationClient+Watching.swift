@@ -4,19 +4,29 @@ import SystemPackage
 // Finds the changes that belong to coordinated writes, so that presenters do not hear of them twice, nor of their own
 // writes.
 extension CoordinationClient {
-    /// Returns whether a change of a path belongs to a coordinated write that is in progress or whose file events may
-    /// still arrive.
-    func isCoordinated(_ path: FilePath) -> Bool { state.withLock { $0.isCoordinated(path) } }
-
     /// Returns whether a change of a presenter's item belongs to a coordinated write.
     func isExplained(_ presenter: PresenterID, at path: FilePath) -> Bool {
         state.withLock { $0.isCoordinated(path) || $0.isForeign(presenter) }
     }
 
-    /// Returns whether no later coordinated write of an item exists; if one does, that write's own check covers the
-    /// item.
-    func isLatest(_ write: UInt64, of path: FilePath) -> Bool {
-        state.withLock { $0.latestWrites[path] == write && !$0.isCoordinated(path) }
+    /// Tells a presenter of a directory about a change in it, unless the change belongs to a coordinated write.
+    ///
+    /// The question and the report are one step. The news of another process's write that arrived between the two would
+    /// be told, and the report of the same change after it.
+    ///
+    /// - Parameters:
+    ///   - message: what has happened to subitems.
+    ///   - presenter: the presenter.
+    ///   - write: the write after which the change was found; the check after a later write of the subitem covers the
+    ///     change too. nil if a file event told of it.
+    func notice(_ message: PresenterMessage, by presenter: PresenterID, ifLatestIs write: UInt64? = nil) {
+        let effects = state.withLock { state in
+            let isExplained = message.subitems.contains { path in
+                state.isCoordinated(path) || write.map { state.latestWrites[path] != $0 } ?? false
+            }
+            return isExplained ? ClientState.Effects() : state.effects(of: .noticed(presenter, message))
+        }
+        perform(effects)
     }
 }
 

@@ -130,16 +130,17 @@ package final class CoordinationClient: Sendable {
     ///
     /// - Throws: the claim's failure; `CancellationError` when the task was cancelled first.
     nonisolated(nonsending) func wait(for id: ClaimID, deadline: FileCoordinator.Deadline?) async throws -> Grant {
-        var timers: [Deadlines.Timer] = []
-        if let deadline {
-            timers.append(deadlines.call(after: deadline.remaining) { [self] in submit(.deadline(id)) })
-            // A stopped broker cannot say what the access waits for.
-            if link != nil {
-                timers.append(
-                    deadlines.call(after: deadline.remaining + .seconds(1)) { [self] in cancel(id, as: FileCoordinationError.brokerIsSilent) })
+        let timer = deadline.map { deadline in
+            deadlines.call(after: deadline.remaining) { [self] in
+                submit(.deadline(id))
+                // A stopped broker cannot say what the access waits for. Its time begins when it has been asked.
+                guard link != nil, isWaiting(id) else { return }
+                _ = deadlines.call(after: .seconds(1)) { [self] in
+                    if isWaiting(id) { cancel(id, as: FileCoordinationError.brokerIsSilent) }
+                }
             }
         }
-        defer { for timer in timers { timer.cancel() } }
+        defer { timer?.cancel() }
         return try await withTaskCancellationHandler {
             try await withCheckedThrowingContinuation { continuation in
                 onOutcome(of: id) { continuation.resume(with: $0) }
@@ -148,6 +149,9 @@ package final class CoordinationClient: Sendable {
             cancel(id, as: CancellationError())
         }
     }
+
+    /// Returns whether a claim's caller has not seen its outcome.
+    private func isWaiting(_ id: ClaimID) -> Bool { state.withLock { $0.waiters[id] != nil } }
 
     /// Blocks the calling thread until a claim is granted.
     ///

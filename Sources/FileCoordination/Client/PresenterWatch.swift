@@ -102,11 +102,11 @@ final class PresenterWatch: Sendable {
             let (new, old) = (change.path, change.from)
             if new == path || (!isDirectory && old == path) {
                 isItemTouched = true
-            } else if isDirectory, !client.isCoordinated(new), old.map({ !client.isCoordinated($0) }) ?? true {
+            } else if isDirectory {
                 switch change.kind {
-                case .created: client.submit(.noticed(presenter, .subitemDidAppear(new)))
-                case .moved: client.submit(.noticed(presenter, .subitemDidMove(from: old ?? new, to: new)))
-                default: client.submit(.noticed(presenter, .subitemDidChange(new)))
+                case .created: client.notice(.subitemDidAppear(new), by: presenter)
+                case .moved: client.notice(.subitemDidMove(from: old ?? new, to: new), by: presenter)
+                default: client.notice(.subitemDidChange(new), by: presenter)
                 }
             }
         }

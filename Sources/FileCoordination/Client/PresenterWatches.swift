@@ -144,8 +144,10 @@ final class PresenterWatches: Sendable {
         for (path, stamp) in stamps {
             let now = ItemStamp(path)
             // A directory changes with its contents, and each of them is reported separately.
-            guard now != stamp, !now.isDirectory, !stamp.isDirectory, client.isLatest(write, of: path) else { continue }
-            for (presenter, watch) in concerned where watch.covers(path) { client.submit(.noticed(presenter, .subitemDidChange(path))) }
+            guard now != stamp, !now.isDirectory, !stamp.isDirectory else { continue }
+            for (presenter, watch) in concerned where watch.covers(path) {
+                client.notice(.subitemDidChange(path), by: presenter, ifLatestIs: write)
+            }
         }
         client.state.withLock { $0.forgetWrite(write, of: stamps.keys) }
     }

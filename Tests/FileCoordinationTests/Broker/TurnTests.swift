@@ -236,6 +236,62 @@ import Testing
         }
     }
 
+    @Test("A change that a watch finds after the broker has taken an idle delegation back is the broker's to tell", arguments: [false, true])
+    func noticedAfterwards(isTakenBack: Bool) throws {
+        let memory = SharedWord.memory()
+        defer { close(memory) }
+        let (ours, brokers) = (try #require(SharedWord(memory)), try #require(SharedWord(memory)))
+        var state = ClientState(client: first, isAlone: false, trace: nil)
+        state.connected(1, ours, after: state.hello(name: ""), isOther: false)
+        let presenter = PresenterID(first, 1)
+        _ = state.handle(.addPresenter(presenter, "/d", observedAttributes: []))
+        state.accept(.init(number: 1, roots: ["/"]))
+        if isTakenBack { #expect(brokers.revoke(1)) }
+        state.connection?.outbox = []
+        let told = state.handle(.noticed(presenter, .subitemDidAppear("/d/f")))
+        let frames = try sent(by: &state)
+        guard isTakenBack else {
+            #expect(told.count == 1 && frames.isEmpty)
+            // Until it is handled, the broker has to ask.
+            #expect(!brokers.revoke(1))
+            return
+        }
+        #expect(told.isEmpty)
+        guard frames.count == 2, case .returned(1, _) = frames[0], case .event(.noticed(presenter, .subitemDidAppear("/d/f"))) = frames[1] else {
+            Issue.record("it sent \(frames)")
+            return
+        }
+    }
+
+    @Test("What a watch finds of a version goes the way of what its author tells, through the broker, and comes behind it")
+    func versionsUnderDelegation() throws {
+        var state = ClientState(client: first, isAlone: false, trace: nil)
+        state.connected(1, nil, after: state.hello(name: ""), isOther: false)
+        let presenter = PresenterID(first, 1)
+        _ = state.handle(.addPresenter(presenter, "/d", observedAttributes: []))
+        state.accept(.init(number: 1, roots: ["/"]))
+        state.connection?.outbox = []
+        let cause = Cause(client: first, process: 1, purpose: .named(""))
+        #expect(state.handle(.versionChanged("/d", .resolved, version: "v", cause)).isEmpty)
+        #expect(state.handle(.noticed(presenter, .version(.lost, "v"))).isEmpty)
+        let frames = try sent(by: &state)
+        guard frames.count == 2, case .event(.versionChanged) = frames[0], case .event(.noticed(presenter, .version(.lost, "v"))) = frames[1]
+        else {
+            Issue.record("it sent \(frames)")
+            return
+        }
+    }
+
+    /// Takes the frames that a client has yet to send.
+    private func sent(by state: inout ClientState) throws -> [BrokerFrame] {
+        var buffer = FrameBuffer()
+        state.connection?.outbox.withUnsafeBytes { buffer.add($0) }
+        state.connection?.outbox = []
+        var frames: [BrokerFrame] = []
+        while let next = try buffer.next() { frames.append(next.frame) }
+        return frames
+    }
+
     @Test("In its turn a process sends one frame, the end of the claim with which it began")
     func frames() throws {
         var state = ClientState(client: first, isAlone: false, trace: nil)
@@ -253,10 +309,7 @@ import Testing
             #expect(state.handle(.request(request(number))).count == 1)
             _ = state.handle(.end(ClaimID(first, number), []))
         }
-        var buffer = FrameBuffer()
-        state.connection?.outbox.withUnsafeBytes { buffer.add($0) }
-        var frames: [BrokerFrame] = []
-        while let next = try buffer.next() { frames.append(next.frame) }
+        let frames = try sent(by: &state)
         guard frames.count == 1, case .event(.end(ClaimID(first, 1), _)) = frames[0] else {
             Issue.record("it sent \(frames)")
             return

@@ -28,7 +28,13 @@ import Waiting
 
         func present(_ presenters: RecordingPresenter...) async throws {
             for presenter in presenters { presenting.add(presenter) }
+            try await knowsPresenters()
             try await settle()
+        }
+
+        /// Returns once the broker knows the presenters: the call that adds one waits for it two seconds at most.
+        func knowsPresenters() async throws {
+            try await until("the broker knows the presenters") { presenting.state.withLock { $0.connection != nil && $0.pings.isEmpty } }
         }
 
         /// Returns once the watches have reported everything so far.
@@ -268,6 +274,22 @@ import Waiting
         }
     }
 
+    @Test("what another process writes in a directory is told once, though the watch hears of it at the same moment")
+    func heardTwice() async throws {
+        try await withDuo { duo in
+            try duo.file("d/first.txt")
+            let around = RecordingPresenter(duo.url("d"))
+            try await duo.present(around)
+            let names = (1...100).map { "\($0).txt" }
+            for name in names { try await duo.write(duo.url("d/\(name)")) { try Data().write(to: $0) } }
+            try await duo.settle()
+            // One more is told behind everything that has been sent.
+            try await duo.coordinator.write(duo.url("d/last.txt")) { try Data().write(to: $0) }
+            let log = try await told(around, "subitemDidAppear last.txt", times: 1)
+            #expect(log == (names + ["last.txt"]).map { "subitemDidAppear \($0)" })
+        }
+    }
+
     @Test("A client that decides about one tree itself asks the broker about what its presenters see in another")
     func delegatedElsewhere() async throws {
         try await withDuo { duo in
@@ -336,6 +358,7 @@ import Waiting
             let (observer, all) = (Observer(url, observing: [.isUploaded]), Indifferent(url))
             duo.presenting.add(observer)
             duo.presenting.add(all)
+            try await duo.knowsPresenters()
             // It is not asked again.
             observer.observe([.isUploaded, .isUploading], of: url)
             duo.coordinator.item(at: url, didChangeUbiquityAttributes: [.isUploading, .isDownloading])
