@@ -85,8 +85,7 @@ struct CloudToolTests {
             try await until("the other cloud is found empty", seen: { "\(try await mac.client.status())" }) {
                 try await mac.transfer().block == "remoteReplaced"
             }
-            let diagnosis = try await mac.diagnosis
-            #expect(diagnosis.contains { $0.contains("ubcontrol transfer republish") }, "\(diagnosis)")
+            try await mac.diagnoses("ubcontrol transfer republish")
             _ = try await Self.ubcontrol("transfer", "republish", "--yes", home: mac.device.home.path)
             let phone = try world.device("phone", CloudConfiguration(remote: other.string))
             let second = try await phone.open()
@@ -172,7 +171,7 @@ struct CloudToolTests {
             try await until("the agent answers") { phone.client.hasAgent }
             let status = try await phone.transfer()
             #expect(status.activity == .blocked && status.block == "diskFull" && status.filesToFetch > 0, "\(status)")
-            #expect(try await phone.diagnosis.contains { $0.contains("MB are free here") && $0.contains("512 MB") })
+            try await phone.diagnoses("MB are free here", "512 MB")
             let grown = try await Tool.run(
                 "/usr/bin/nsenter",
                 ["-t", "\(agent.identifier)", "-U", "-m", "--preserve-credentials", "mount", "-o", "remount,size=2g", root.string])

@@ -125,6 +125,7 @@ extension TransferRunner {
                 }
                 DocumentPoint.removed.pass()
                 self.book.documents.removed(path)
+                self.faults[path.description] = nil
                 try self.keep()
             }
         }

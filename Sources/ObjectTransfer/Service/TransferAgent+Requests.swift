@@ -34,6 +34,8 @@ extension TransferAgent {
                 return .status(await currentStatus())
             case .metered(let isMetered):
                 try configure { $0.metered = isMetered ? true : nil }
+                // A pass that is under way reads it from here.
+                run?.cloud.metered = isMetered ? true : nil
                 status.isMetered = isMetered
                 // The schedule is another one now.
                 isWoken = true

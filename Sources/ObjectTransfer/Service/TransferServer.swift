@@ -26,8 +26,9 @@ package final class TransferServer: Sendable {
         do {
             _ = path.withPlatformString { unlink($0) }
             try AgentSocket.withShortPath(of: path) { clinux_unix_bind(listener, $0) }
-            guard listen(listener, 64) == 0 else { throw Errno(rawValue: errno) }
+            // Nobody can connect before it is private.
             _ = path.withPlatformString { chmod($0, 0o600) }
+            guard listen(listener, 64) == 0 else { throw Errno(rawValue: errno) }
         } catch {
             close(listener)
             throw error

@@ -229,7 +229,11 @@ struct DocumentRunnerTests {
             let runner = try mac.runner(
                 ScriptedStore(base: mac.store) { _, _ in if isDown.withLock({ $0 }) { throw ObjectStoreError(.unreachable, "down") } })
             func refuses(_ reason: String, _ body: () async throws -> Void) async {
-                await #expect("\(reason)") { try await body() } throws: { "\($0)".contains(reason) }
+                await #expect("\(reason)") {
+                    if reason == inUse { try await body() } else { try await onceClosed(body) }
+                } throws: {
+                    "\($0)".contains(reason)
+                }
                 #expect(mac.text(letter) != nil && mac.placeholder(letter) == nil)
             }
             #expect(try await runner.pass(.everything).failure != nil)
@@ -241,7 +245,7 @@ struct DocumentRunnerTests {
             isDown.withLock { $0 = false }
             // A program that has it open.
             let open = try FileHandle(forReadingFrom: URL(filePath: mac.file(letter).string))
-            await refuses("another program has it open") { try await runner.evict(letter) }
+            await refuses(inUse) { try await runner.evict(letter) }
             try open.close()
             // An edit since the last look, of the same size and within its second.
             try mac.write("two", to: letter)
@@ -255,7 +259,7 @@ struct DocumentRunnerTests {
             try FileManager.default.moveItem(atPath: blobs.string, toPath: blobs.string + ".away")
             await refuses("lacks a piece") { try await runner.evict(letter) }
             try FileManager.default.moveItem(atPath: blobs.string + ".away", toPath: blobs.string)
-            try await runner.evict(letter)
+            try await onceClosed { try await runner.evict(letter) }
             #expect(mac.text(letter) == nil)
             let placeholder = try #require(mac.placeholder(letter))
             #expect(placeholder.size == 3 && placeholder.sha256 == ContentHash(of: Array("two".utf8)).description && placeholder.isEvicted)
@@ -312,6 +316,29 @@ struct DocumentRunnerTests {
             try await reading.settle()
             try await sending.settle()
             #expect(mac.text(large) == nil)
+        }
+    }
+
+    @Test("A removal that a program holds up, which has the document open to write, is made later, and is no fault any more")
+    func heldUp() async throws {
+        try await TransferWorld.with { world in
+            let (mac, phone) = (try world.device("mac"), try world.device("phone"))
+            try phone.write("mark", to: phone.mark)
+            let letter = mac.document("Letter.txt")
+            try mac.write("one", to: letter)
+            let (sending, reading) = (try mac.runner(), try phone.runner())
+            try await sending.settle()
+            try await reading.settle()
+            let open = try FileHandle(forWritingTo: URL(filePath: phone.file(letter).string))
+            try FileManager.default.removeItem(atPath: mac.file(letter).string)
+            try await sending.settle()
+            try await reading.pass(.everything)
+            #expect(phone.text(letter) == "one")
+            #expect(await reading.faults[letter.description]?.reason.contains(inUseToWrite) == true)
+            try open.close()
+            try await reading.settle()
+            #expect(phone.text(letter) == nil)
+            #expect(await reading.faults.isEmpty)
         }
     }
 
@@ -446,7 +473,7 @@ struct DocumentRunnerTests {
             let (sending, reading) = (try mac.runner(), try phone.runner())
             try await sending.settle()
             try await reading.settle()
-            try await sending.evict(letter)
+            try await onceClosed { try await sending.evict(letter) }
             for bytes in ["", "{", #"{"format":2}"#] {
                 try Data(bytes.utf8).write(to: URL(filePath: Placeholder.path(of: mac.file(letter)).string))
                 try await sending.settle()
@@ -516,7 +543,7 @@ struct DocumentRunnerTests {
             let count = try await runner.evictForSpace(.max) { path, evict in
                 // The presenter of one refuses.
                 if path.name == "c" { throw CocoaError(.userCancelled) }
-                try await evict()
+                try await onceClosed { try await evict() }
                 order.withLock { $0.append(path.name) }
             }
             #expect(count == 2 && order.withLock { $0 } == ["b", "d"])

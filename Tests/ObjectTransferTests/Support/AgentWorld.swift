@@ -104,6 +104,16 @@ struct AgentDevice {
             try await Tool.run("ubcontrol", ["doctor", "--home", device.home.path.string]).output.split(separator: "\n").map(String.init)
         }
     }
+
+    /// Waits until a line of ``diagnosis`` has all of these texts: while the agent tries again, the doctor does not say what
+    /// is in the way.
+    func diagnoses(_ texts: String..., file: String = #fileID, line: Int = #line) async throws {
+        var said: [String] = []
+        try await until("the doctor says \(texts)", seen: { said.joined(separator: "\n") }, file: file, line: line) {
+            said = try await diagnosis
+            return said.contains { line in texts.allSatisfy { line.contains($0) } }
+        }
+    }
 }
 
 extension UbiquitousStore {

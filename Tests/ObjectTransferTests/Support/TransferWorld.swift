@@ -3,6 +3,7 @@ import Foundation
 import ObjectTransfer
 import SystemPackage
 import UbiquityContainers
+import Waiting
 
 /// Devices with directories of their own, and a remote in a directory.
 struct TransferWorld {
@@ -106,12 +107,18 @@ struct TransferDeviceStand {
 
 extension TransferRunner {
     /// Passes until nothing is left to do.
+    ///
+    /// A process that another test has just started has a copy of every descriptor of this one until it runs its program. What
+    /// is open to write for that reason is neither replaced nor removed until then, so the passes go on.
     @discardableResult
-    func settle(_ most: Int = 50) async throws -> Outcome {
+    nonisolated func settle(_ most: Int = 50, file: String = #fileID, line: Int = #line) async throws -> Outcome {
         var outcome = Outcome()
-        for _ in 0..<most {
-            outcome = try await pass(.everything)
-            if !outcome.hasMore, !outcome.isBusy, !awaitsLook { return outcome }
+        try await until("no program has a document open to write", file: file, line: line) {
+            for _ in 0..<most {
+                outcome = try await pass(.everything)
+                if await !awaitsLook, !outcome.hasMore, !outcome.isBusy { break }
+            }
+            return await !faults.values.contains { $0.reason.contains(inUseToWrite) }
         }
         return outcome
     }
