@@ -11,6 +11,8 @@ actor Inquiry {
     private var need: NeedPage?
     private var errors: [String: String]?
     private var needs: [String: DeviceNeed?] = [:]
+    /// The items that were looked at, by name.
+    private var seen: [String: (answer: FileAnswer?, disk: DiskState?)] = [:]
 
     /// What another device lacks.
     private struct DeviceNeed {
@@ -90,14 +92,28 @@ actor Inquiry {
         return TransferProgress(done: min(file.size, Int64(status.st_blocks) * 512), total: file.size)
     }
 
-    /// Returns the state of an item.
+    /// Reads the indices' entries of items, and forgets what devices lack, which is then asked again.
+    ///
+    /// An earlier list does not name an item that Syncthing has scanned since, and no device would seem to lack it. The
+    /// disk comes after the index: an item that goes in between is gone, and not one that has come back.
+    func look(at items: [FilePath]) async throws {
+        for item in items {
+            try Task.checkCancellation()
+            guard let name = folder.name(of: item) else { continue }
+            let answer = try await client.file(name, in: folder.id)
+            seen[name] = (answer, DiskState(item))
+        }
+        (needs, need) = ([:], nil)
+    }
+
+    /// Returns the state of an item that was looked at.
     func state(of item: FilePath) async throws -> ItemState {
         try Task.checkCancellation()
         // The folder itself has no entry.
         guard let name = folder.name(of: item) else { return ItemState(try await standing(below: ""), isDirectory: true) }
         var evidence = ItemEvidence()
-        evidence.disk = DiskState(item)
-        let answer = try await client.file(name, in: folder.id)
+        let (answer, disk) = seen[name] ?? (nil, nil)
+        evidence.disk = disk
         evidence.local = answer?.local
         evidence.global = answer?.global
         evidence.diskTime = answer?.diskTime

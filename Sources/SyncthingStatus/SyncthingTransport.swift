@@ -117,12 +117,16 @@ public struct SyncthingTransport: Transport {
         do {
             let inquiry = Inquiry(client: client, folder: try await folder())
             guard try await inquiry.failure == nil else { return states }
+            var rest: [FilePath] = []
             for item in open {
-                let path = item.lexicallyNormalized()
-                var state = open.count > Self.many ? try await inquiry.stateOfLackedByAll(path) : nil
-                if state == nil { state = try await inquiry.state(of: path) }
-                states[item] = memory.completed(state!, of: item)
+                if open.count > Self.many, let state = try await inquiry.stateOfLackedByAll(item.lexicallyNormalized()) {
+                    states[item] = memory.completed(state, of: item)
+                } else {
+                    rest.append(item)
+                }
             }
+            try await inquiry.look(at: rest.map { $0.lexicallyNormalized() })
+            for item in rest { states[item] = memory.completed(try await inquiry.state(of: item.lexicallyNormalized()), of: item) }
         } catch let error as SyncthingError where error.isPassing {
             for item in open { states[item] = ItemState(.unknown) }
         }

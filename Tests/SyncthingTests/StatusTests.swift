@@ -11,9 +11,12 @@ extension PairTests {
     func outgoing() async throws {
         let both = try await pair.members()
         let (a, b) = (both.a, both.b)
+        // Syncthing looks at a file a second after it was written; it must not get away before the question.
+        try await pair.pause(true)
         try a.write("first", to: "Documents/Letter.txt")
         #expect(try await a.status("Documents/Letter.txt") == .waitingToUpload)
         #expect(try await a.status("Documents/Missing.txt") == .unknown)
+        try await pair.pause(false)
         try await until("the letter and its directory are current on both", limit: patience) {
             try await both.are(.current, "Documents/Letter.txt", "Documents")
         }

@@ -200,7 +200,9 @@ struct SetupRefusalTests {
             let (a, b) = (devices[0], devices[1])
             let code = try await a.setUp()
             let waited = try await b.control(b.joinArguments(code, ["--at", a.address, "--wait", "1"]))
-            #expect(waited.status == 4 && waited.errors.contains("has not connected within 1 s") && waited.errors.contains("firewall"), "\(waited)")
+            // The other one hangs up once it has read who calls: a look before that finds a connection.
+            #expect(waited.status == 4 && waited.errors.contains(/has not (connected|shared the folder) within 1 s/), "\(waited)")
+            #expect(waited.errors.contains("firewall"), "\(waited)")
             #expect(waited.errors.split(separator: "\n").count == 1)
             async let first = a.control(a.setUpArguments([]))
             let again = try await b.control(b.joinArguments(code))

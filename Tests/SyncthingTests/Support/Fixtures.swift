@@ -160,10 +160,14 @@ struct Member: Sendable {
         return try JSONDecoder().decode([Note].self, from: Data(output.utf8)).map(\.title).sorted()
     }
 
+    /// Writes a file, which comes to its place as a whole: Syncthing may look between its making and its last byte.
     func write(_ text: String, to path: String) throws {
         let file = URL(filePath: container.appending(path).string)
         try FileManager.default.createDirectory(at: file.deletingLastPathComponent(), withIntermediateDirectories: true)
-        try Data(text.utf8).write(to: file)
+        // Outside of the folder, on the same file system.
+        let draft = home.appending("draft").string
+        try Data(text.utf8).write(to: URL(filePath: draft))
+        guard rename(draft, file.path) == 0 else { throw Errno(rawValue: errno) }
     }
 
     func read(_ path: String) -> String? {
