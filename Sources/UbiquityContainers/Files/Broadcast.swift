@@ -72,11 +72,14 @@ package final class Broadcast<Element: Sendable>: Sendable {
     package func relay(to function: @escaping @Sendable (Element) -> Void) { relay.withLock { $0 = function } }
 
     package func close() {
-        let observers = state.withLock { state in
-            state.isClosed = true
-            defer { state.observers = [:] }
-            return Array(state.observers.values)
+        // An observation that has begun gets its first value before its end.
+        delivery.withLock { _ in
+            let observers = state.withLock { state in
+                state.isClosed = true
+                defer { state.observers = [:] }
+                return Array(state.observers.values)
+            }
+            for observer in observers { observer.finish() }
         }
-        for observer in observers { observer.finish() }
     }
 }

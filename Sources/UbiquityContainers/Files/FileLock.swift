@@ -13,7 +13,12 @@ package final class FileLock: Sendable {
 
     private init(owning descriptor: Int32, of file: FilePath) { (self.descriptor, self.file) = (descriptor, file) }
 
-    deinit { close(descriptor) }
+    deinit {
+        // A process that another thread starts has a copy of the descriptor until it runs its program. It would hold the
+        // lock.
+        _ = clinux_ofd_unlock(descriptor)
+        close(descriptor)
+    }
 
     /// Whether the file has been removed or replaced, so that another process can lock the one at its path.
     package var isReplaced: Bool {

@@ -27,6 +27,8 @@ package enum DirectoryProbe {
 
     private struct Question {
         var asked = Date()
+        /// Whether its thread runs: before that nobody has asked the directory.
+        var hasBegun = false
         var isOverdue = false
         var readers: [UUID: @Sendable (Answer) -> Void] = [:]
     }
@@ -43,6 +45,23 @@ package enum DirectoryProbe {
 
     private static let state = Mutex(State())
 
+    /// The rest of a reader's limit.
+    ///
+    /// Time in which a busy machine does not let this process run is not the directory's silence. A step counts once,
+    /// however late the reader goes on after it, and hardly while the question has not reached the directory.
+    private struct Patience {
+        static let step = Duration.milliseconds(50)
+        private var rest: Duration
+
+        init(_ limit: Duration) { rest = limit }
+
+        var lasts: Bool { rest > .zero }
+
+        mutating func spend(hasBegun: Bool) { rest -= hasBegun ? Self.step : Self.step / 10 }
+    }
+
+    private static func hasBegun(_ path: FilePath) -> Bool { state.withLock { $0.open[path]?.hasBegun ?? true } }
+
     /// Asks.
     ///
     /// - Parameters:
@@ -52,7 +71,11 @@ package enum DirectoryProbe {
     package static func ask(_ path: FilePath, within limit: Duration = limit) async -> Answer {
         let reader = UUID()
         let timer = Task {
-            guard (try? await Task.sleep(for: limit)) != nil else { return }
+            var patience = Patience(limit)
+            while patience.lasts {
+                guard (try? await Task.sleep(for: Patience.step)) != nil else { return }
+                patience.spend(hasBegun: hasBegun(path))
+            }
             expire(path, reader)
         }
         defer { timer.cancel() }
@@ -78,7 +101,12 @@ package enum DirectoryProbe {
             answer.value.withLock { $0 = found }
             done.signal()
         }
-        if done.wait(timeout: .now() + limit / .seconds(1)) == .timedOut {
+        var patience = Patience(limit)
+        while patience.lasts {
+            if done.wait(timeout: .now() + Patience.step / .seconds(1)) == .success { break }
+            patience.spend(hasBegun: hasBegun(path))
+        }
+        if !patience.lasts {
             expire(path, reader)
             done.wait()
         }
@@ -119,6 +147,7 @@ package enum DirectoryProbe {
             // A mount that comes between here and the answer makes the answer old.
             let generation = state.withLock { state in
                 noteMounts(&state)
+                state.open[path]?.hasBegun = true
                 return state.generation
             }
             let answer = look(at: path)

@@ -277,9 +277,9 @@ actor ContainerMonitor {
         isLooking = true
         let seen = disturbances
         let sighting = try? await blocking { [container] in ContainerSighting(of: container) }
-        // A look may see that items are gone before they are noted as gone, so that nothing explains it. What is noted here
-        // is a disturbance, after which the look is repeated.
-        if let sighting, sighting.attachment == .attached, sighting.items < detector.settled.items { await catchUp() }
+        // A look may see that something is gone before that is noted, so that nothing explains it. What is noted here is a
+        // disturbance, after which the look is repeated.
+        if let sighting, detector.misses(sighting) { await catchUp() }
         var isExplained = true
         if sighting?.isGone == true, detector.isUnexplained, let watcher {
             // The loss accounts for all delivered events. A move whose caller was held up half way may still be

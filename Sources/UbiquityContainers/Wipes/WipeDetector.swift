@@ -80,6 +80,17 @@ struct WipeDetector: Sendable {
     /// Records that the container's directory left its place, unless it was never seen there.
     mutating func lost(_ loss: TreeChange.RootLoss) { if loss != .absent { self.loss = loss } }
 
+    /// Returns whether something is gone that may not have been noted yet.
+    ///
+    /// A container that goes during a look seems to have lost its mark only.
+    func misses(_ now: ContainerSighting) -> Bool {
+        switch now.attachment {
+        case .attached: now.items < settled.items
+        case .detached(.markGone): settled.attachment != now.attachment
+        case .detached: false
+        }
+    }
+
     /// Whether the container was there before and no reason for its loss is known.
     var isUnexplained: Bool { loss == nil && settled.isSignedIn && !settled.isGone }
 

@@ -31,9 +31,11 @@ struct ContainerLossTests {
             let gate = await watcher.hold()
             let looks = files.looks(at: container.path).limited("a look at the container").makeAsyncIterator()
             let aside = container.path.removingLastComponent().appending("aside")
-            switch fate {
-            case .moved: try FileManager.default.moveItem(atPath: container.path.string, toPath: aside.string)
-            case .deleted: try FileManager.default.removeItem(atPath: container.path.string)
+            try await monitor.unseen {
+                switch fate {
+                case .moved: try FileManager.default.moveItem(atPath: container.path.string, toPath: aside.string)
+                case .deleted: try FileManager.default.removeItem(atPath: container.path.string)
+                }
             }
             if first == .word {
                 gate.signal()
@@ -66,7 +68,7 @@ struct ContainerLossTests {
             gate.signal()
             await monitor.lookNow()
             #expect(try await watcher.rootLoss() == nil)
-            try FileManager.default.removeItem(atPath: container.path.string)
+            try await monitor.unseen { try FileManager.default.removeItem(atPath: container.path.string) }
             #expect(try await events.next()?.kind == .containerRemoved)
         }
     }
