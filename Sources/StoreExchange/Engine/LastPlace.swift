@@ -24,7 +24,8 @@ package struct LastPlace {
     /// The note; nil if the store has never been open, or the file cannot be read.
     package var note: Note? {
         // Without its last newline it is cut off.
-        guard let bytes = FileManager.default.contents(atPath: file.string), bytes.count < 1000, bytes.last == UInt8(ascii: "\n") else { return nil }
+        // Not read by Foundation: a program that starts at that moment would inherit its descriptor.
+        guard let bytes = try? LinuxFileLayer().read(file, limit: 999), bytes.last == UInt8(ascii: "\n") else { return nil }
         let lines = String(decoding: bytes, as: UTF8.self).split(whereSeparator: \.isNewline).map { $0.split(separator: " ", maxSplits: 1) }
         guard let words = lines.first, let place = Self.place(words) else { return nil }
         let container = lines.dropFirst().first { $0.count == 2 && $0[0] == "container" }.flatMap { try? ContainerIdentifier(String($0[1])) }
@@ -50,8 +51,7 @@ package struct LastPlace {
         case .fallback(let account): line = "fallback \(account)"
         case .account(let account): line = "account \(account)"
         }
-        // Foundation's atomic write is not used: a program that starts at that moment would inherit its descriptor.
-        // Not synced: a note that a loss of power has cut off counts as lost.
+        // Not written by Foundation, for the same reason. Not synced: a note that a loss of power has cut off counts as lost.
         let (files, draft) = (LinuxFileLayer(), FilePath("\(file.string)-\(UUID().uuidString)"))
         do {
             try files.writeNew(draft, Array("\(line)\ncontainer \(container)\n".utf8), syncing: false)

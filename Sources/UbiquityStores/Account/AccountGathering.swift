@@ -28,7 +28,13 @@ final class AccountGathering {
     func base(of account: AccountName, by keeper: isolated StoreKeeper) async throws -> StoreBase {
         if let opened, opened.account == account { return opened.base }
         let files = keeper.files
-        let container = try await UbiquityContainer(files.identifier.description, home: files.home, files: files.context.files)
+        let container: UbiquityContainer
+        do {
+            container = try await UbiquityContainer(files.identifier.description, home: files.home, files: files.context.files)
+        } catch  where error.code == .signedOut {
+            // The account has signed out, of which the keeper need not have heard yet.
+            throw CancellationError()
+        }
         guard container.account == account else { throw CancellationError() }
         for file in keeper.options.writtenFiles(at: files.path) { try StorePlace.check(file, in: container) }
         let base = try await files.withoutObservers.open(.account(account))

@@ -207,9 +207,15 @@ public final class UbiquitousStore: Sendable {
     /// - Throws: the closure's error, or GRDB's.
     public func read<Result: Sendable>(_ value: @Sendable (Database) throws -> Result) async throws -> Result {
         try await onCurrent { base in
-            let result = try await base.pool.read(value)
-            // A file that the store has left may be empty by now.
-            return isCurrent(base) ? result : nil
+            do {
+                let result = try await base.pool.read(value)
+                // A file that the store has left may be empty by now.
+                return isCurrent(base) ? result : nil
+            } catch {
+                // Or it is closed.
+                if isCurrent(base) { throw error }
+                return nil
+            }
         }
     }
 

@@ -364,7 +364,17 @@ extension TestDevice {
 
     /// What is left in the content of epochs before one.
     func endedFiles(before epoch: Int64) async throws -> [String] {
-        try await FileManager.default.subpathsOfDirectory(atPath: layout().directory.string).filter { path in
+        let directory = try await layout().directory.string
+        var paths: [String]?
+        while paths == nil {
+            do {
+                paths = try FileManager.default.subpathsOfDirectory(atPath: directory)
+            } catch let error as CocoaError where error.code == .fileReadNoSuchFile && FileManager.default.fileExists(atPath: directory) {
+                // A store that exchanges meanwhile has removed a directory between its name and its content.
+                continue
+            }
+        }
+        return (paths ?? []).filter { path in
             FilePath(path).components.dropFirst().first.flatMap { ContentLayout.epoch(ofDirectory: $0.string) }.map { $0 < epoch } ?? false
         }.sorted()
     }

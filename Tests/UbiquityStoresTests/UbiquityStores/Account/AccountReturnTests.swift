@@ -19,6 +19,15 @@ struct AccountReturnTests {
         case back
         /// It cannot leave: the file of this device cannot be made.
         case stuck
+
+        /// The moments at which the account comes back in any case.
+        var needed: [KeeperMoment] {
+            switch self {
+            case .out: [.looked, .done(.swap), .begins(.tellDidChange)]
+            case .back: [.looked, .done(.prepare), .begins(.swap)]
+            case .stuck: [.looked, .failed(.prepare)]
+            }
+        }
     }
 
     @Test("Whenever an account is back, the store is on its way to it and exchanges again, though nobody asks", arguments: Way.allCases)
@@ -28,22 +37,22 @@ struct AccountReturnTests {
         while way != .stuck || !moments.contains(.failed(.prepare)) && moments.count < 20, let moment = try await comesBack(way, at: moments.count) {
             moments.append(moment)
         }
-        #expect(moments.contains(.looked))
-        switch way {
-        case .out: #expect(moments.contains(.done(.swap)) && moments.contains(.begins(.tellDidChange)), "\(moments)")
-        case .back: #expect(moments.contains(.done(.prepare)) && moments.contains(.begins(.swap)), "\(moments)")
-        case .stuck: #expect(moments.contains(.failed(.prepare)), "\(moments)")
+        // The look of the store's watch comes at any place among the others and shifts the numbers of those behind it, so
+        // a moment may have had none of the numbers.
+        for needed in way.needed where !moments.contains(needed) {
+            if let moment = try await comesBack(way, at: moments.count, or: needed) { moments.append(moment) }
         }
+        #expect(way.needed.allSatisfy(moments.contains), "\(moments)")
     }
 
-    /// Signs the account out and in again at the moment of that number.
+    /// Signs the account out and in again at the moment of that number, or at the first one that is needed.
     ///
     /// - Returns: the moment; nil where there are not so many.
-    private func comesBack(_ way: Way, at number: Int) async throws -> KeeperMoment? {
+    private func comesBack(_ way: Way, at number: Int, or needed: KeeperMoment? = nil) async throws -> KeeperMoment? {
         var moment: KeeperMoment?
         try await withDevices(2) { devices, root in
             let (home, alice) = (devices[0].home, try AccountName("alice"))
-            let turn = Turn(at: number)
+            let turn = Turn(at: number, or: needed)
             let store = try await UbiquitousStore.open(
                 at: devices[0].directory.appending("People.sqlite"), options: .init(contentName: "People"), container: "org.example.test",
                 home: home, schema: personSchema, now: { Date() }, moments: { turn.pass($0) })
@@ -86,13 +95,15 @@ struct AccountReturnTests {
 private final class Turn: Sendable {
     private struct State {
         var left: Int
+        /// The moment that is waited for; nil for the one of the number.
+        var needed: KeeperMoment?
         var body: (@Sendable () throws -> Void)?
         var moment: KeeperMoment?
         var failure: (any Error)?
     }
     private let state: Mutex<State>
 
-    init(at number: Int) { state = Mutex(State(left: number)) }
+    init(at number: Int, or needed: KeeperMoment?) { state = Mutex(State(left: number, needed: needed)) }
 
     /// Whether its moment has come.
     var isDone: Bool { state.withLock { $0.moment != nil } }
@@ -103,7 +114,7 @@ private final class Turn: Sendable {
     func pass(_ moment: KeeperMoment) {
         state.withLock { state in
             guard let body = state.body else { return }
-            guard state.left == 0 else {
+            guard state.needed.map({ $0 == moment }) ?? (state.left == 0) else {
                 state.left -= 1
                 return
             }

@@ -182,6 +182,8 @@ struct AccountSetUpTests {
                     let facts = try? String(contentsOfFile: "/proc/self/fdinfo/\(name)", encoding: .utf8),
                     let flags = facts.split(separator: "\n").first(where: { $0.hasPrefix("flags:") })?.split(separator: "\t").last
                 else { continue }
+                // It may have been closed in between, and its number given to a file of another test.
+                guard (try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/fd/\(name)")) == target else { continue }
                 ours += 1
                 // O_CLOEXEC, as fdinfo shows it: proc(5).
                 #expect(Int(flags, radix: 8)! & 0o2_000_000 != 0, "\(target)")
