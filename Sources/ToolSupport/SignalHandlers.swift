@@ -40,12 +40,4 @@ package final class SignalHandlers {
     package func cancel() {
         for source in sources { source.cancel() }
     }
-
-    /// Returns at the first signal that asks the program to end.
-    package static func firstEnd() async {
-        let (ends, end) = AsyncStream.makeStream(of: Void.self)
-        let handlers = SignalHandlers { _ in end.yield() }
-        for await _ in ends { break }
-        withExtendedLifetime(handlers) {}
-    }
 }

@@ -121,7 +121,10 @@ import Waiting
             for name in ["b.txt", "a.txt", "folder/c.txt", "d.md"] { try stage.documents.write(name, "text") }
             stage.query.predicate = try NSPredicate(metadataFormat: "%K LIKE '*.txt'", NSMetadataItemFSNameKey)
             #expect(!stage.query.isStarted && !stage.query.isStopped && stage.query.resultCount == 0)
+            // The end of the gathering is shown on the queue, so it cannot come before the question.
+            stage.query.operationQueue?.isSuspended = true
             #expect(stage.query.start() && !stage.query.start() && stage.query.isStarted && stage.query.isGathering)
+            stage.query.operationQueue?.isSuspended = false
             let notices = try await stage.gathered()
             #expect(notices.first?.name == .NSMetadataQueryDidStartGathering && notices.first?.results == [])
             #expect(notices.dropFirst().dropLast().allSatisfy { $0.name == .NSMetadataQueryGatheringProgress })

@@ -34,8 +34,8 @@ struct ContainerReading: Sendable {
                 facts.presence = .unmarked
             }
         } catch let error as UbiquitousStoreError where isKnown && error.code == .notFound {
-            // The directory is gone, or exists without the parts of a container.
-            facts.presence = identity == nil ? .gone : .unmarked
+            // The directory is gone, maybe only since its identity was read, or exists without the parts of a container.
+            facts.presence = DirectoryIdentity(of: path) == nil ? .gone : .unmarked
         }
         facts.localStores = LocalStoreReader(container: path, account: facts.account, identifier: facts.container, home: home).stores(options.stores)
         if facts.presence != .gone, options.walksItems {

@@ -35,6 +35,9 @@ actor ContainerWatch {
     private let poker: AsyncStream<Void>.Continuation
     private let trees: AsyncStream<FilePath>
     private let planter: AsyncStream<FilePath>.Continuation
+    /// Ends once the container is watched, or is known to be away, or cannot be watched.
+    private let beginning: AsyncStream<Void>
+    private let begun: AsyncStream<Void>.Continuation
 
     /// - Parameters:
     ///   - path: the container's directory.
@@ -49,6 +52,7 @@ actor ContainerWatch {
         teller = ChangeTeller(container: reader.path.string)
         (pokes, poker) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
         (trees, planter) = AsyncStream.makeStream()
+        (beginning, begun) = AsyncStream.makeStream()
     }
 
     /// Reads everything again.
@@ -74,6 +78,8 @@ actor ContainerWatch {
 
     /// Reads when poked; the longer reading takes and the longer changes go on, the longer are the pauses.
     private func read() async {
+        // What happens after the first facts is told, so the container is watched by then, if its file system answers.
+        if case .silent = await DirectoryProbe.ask(path) {} else { for await _ in beginning {} }
         poker.yield()
         var pause = Self.shortest
         var last = ContinuousClock.now
@@ -116,6 +122,7 @@ actor ContainerWatch {
     // MARK: The container
 
     private func followContainer() async {
+        defer { begun.finish() }
         var options = TreeWatcher.Options()
         options.collapses = true
         // A reader that is not in time gets what differs.
@@ -134,6 +141,7 @@ actor ContainerWatch {
     }
 
     private func note(_ batch: TreeChangeBatch) {
+        begun.finish()
         poker.yield()
         let changes = batch.compactMap { change in
             if change.kind == .rootLost(.absent) { isAwaited = true }

@@ -97,6 +97,9 @@ struct ServeCommand: AsyncParsableCommand {
         let page = try PageServer(hub, allowsActions: allowActions)
         let server = LoopbackServer(allowsActions: allowActions, logger: logger) { await page.answer($0) }
         let served = PageServing(file: lock == nil ? nil : file, opens: open, json: json)
+        // A signal may follow the address at once.
+        let (ends, end) = AsyncStream.makeStream(of: Void.self)
+        let signals = SignalHandlers { _ in end.yield() }
         do {
             try await withThrowingTaskGroup { group in
                 group.addTask {
@@ -107,7 +110,7 @@ struct ServeCommand: AsyncParsableCommand {
                 }
                 group.addTask { await hub.run() }
                 group.addTask { for await notice in notices.stream { _ = await PageCommand.run(notice.command) } }
-                group.addTask { await SignalHandlers.firstEnd() }
+                group.addTask { for await _ in ends { break } }
                 group.addTask {
                     // The page is as alive as the hub that each reader asks.
                     await manager.tellLife {
@@ -119,6 +122,7 @@ struct ServeCommand: AsyncParsableCommand {
                 try await group.next()
                 manager.tell(.stopping)
                 await served.end()
+                signals.cancel()
                 Self.endSoon()
                 group.cancelAll()
                 while (try? await group.next()) != nil {}
@@ -128,7 +132,7 @@ struct ServeCommand: AsyncParsableCommand {
         } catch LoopbackServer.PortRefused.reserved {
             throw Refusal("Port \(port) is for root alone; name one from 1024 on with --port.", status: ToolExit.unavailable)
         }
-        withExtendedLifetime(lock) {}
+        withExtendedLifetime((lock, signals)) {}
     }
 
     /// Ends the process in two seconds, or at the next signal: a browser that reads nothing keeps a connection open.

@@ -2,6 +2,7 @@ import Foundation
 import SystemPackage
 import Testing
 import ToolProcesses
+import Waiting
 
 /// Copied homes, with real processes.
 struct IdentityTests {
@@ -51,6 +52,8 @@ struct IdentityTests {
                 try await group.waitForAll()
             }
             for tool in running {
+                // From then on it handles the signal.
+                for try await line in tool.lines.limited("ready") where line.hasPrefix("ready") { break }
                 let outcome = try await tool.stop()
                 #expect(outcome.status == 0, "\(outcome)")
             }

@@ -57,6 +57,7 @@ final class BrokerScene: Sendable {
             let isResident: Bool
             let epoch: UInt64
             let claims: Int
+            let presenters: Int
             let clients: [Client]
         }
         struct Client: Decodable {
@@ -74,6 +75,11 @@ final class BrokerScene: Sendable {
     }
 
     func broker() async throws -> Status.Broker { try #require(await status()) }
+
+    /// Returns once the broker knows so many presenters: the call that adds one waits for the broker two seconds at most.
+    func knowsPresenters(_ count: Int = 1) async throws {
+        try await until("the broker knows the presenters") { try await status()?.presenters == count }
+    }
 
     /// Returns once a claim waits: that a participant has been asked for one does not say that the broker has heard of it.
     func isQueued() async throws {
@@ -103,6 +109,12 @@ actor Player {
     }
 
     nonisolated var process: Int32 { tool.identifier }
+
+    /// Stops the process, and returns once it has stopped.
+    nonisolated func pause() async throws {
+        tool.signal(SIGSTOP)
+        try await until("\(process) has stopped") { ProcessFacts(process).isStopped }
+    }
 
     func say(_ line: String) throws { _ = try pipe.writeAll(Array((line + "\n").utf8)) }
 

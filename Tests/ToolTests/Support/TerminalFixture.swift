@@ -87,7 +87,8 @@ struct TestTerminal: Sendable {
         let looks = drawn.limited().makeAsyncIterator()
         repeat {
             rows = try await screen()
-            if condition(rows) { return rows }
+            // A look may fall into the middle of a drawing; a second one that shows the same does not.
+            if condition(rows), try await screen() == rows { return rows }
         } while (try? await looks.next()) != nil
         try #require(Bool(false), "no \(what) on this screen:\n\(rows.joined(separator: "\n"))")
         return rows

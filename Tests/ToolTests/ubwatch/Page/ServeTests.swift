@@ -82,13 +82,12 @@ struct ServeTests {
                 "ubwatch", ["serve", "--notify", "--json", "--port", "0", "--home", device.home.string], environment: environment)
             _ = try await listening(server)
             // A change is told after the first look, which tells nothing of what was there.
+            var round = 0
             try await until("the conflict is told", seen: { text(notes) }) {
-                try device.write("theirs", to: "<b>Letter.sync-conflict-20260102-030405-ABCDEFG.txt")
-                try? FileManager.default.removeItem(atPath: device.container.appending("Documents/wake").string)
-                try device.write("", to: "wake")
-                if text(notes).contains("conflict cop") { return true }
-                try FileManager.default.removeItem(
-                    atPath: device.container.appending("Documents/<b>Letter.sync-conflict-20260102-030405-ABCDEFG.txt").string)
+                // One more each time, so that a look finds more than the look before, whenever the looks are.
+                let time = "0\(1 + round / 2500)\(10 + round / 50 % 50)\(10 + round % 50)"
+                try device.write("theirs", to: "<b>Letter.sync-conflict-20260102-\(time)-ABCDEFG.txt")
+                round += 1
                 return text(notes).contains("conflict cop")
             }
             let told = text(notes)
