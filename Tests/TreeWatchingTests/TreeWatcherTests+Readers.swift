@@ -194,7 +194,7 @@ extension TreeWatcherTests {
             #expect(others.all.count - before >= 200)
             try stage.perform(["mkdir", "d"])
             try await watcher.settled()
-            try stage.perform(["mv", "kept", "d/kept"])
+            try await watcher.inOne { try stage.perform(["mv", "kept", "d/kept"]) }
             try stage.perform(["rm", "gone"])
             try await watcher.settled()
             let recorder = ChangeRecorder()

@@ -17,6 +17,17 @@ public struct ProcessFacts: Sendable {
         return threads.flatMap { (text("task/\($0)/children") ?? "").split(separator: " ").compactMap { Int32($0) } }
     }
 
+    /// Whether a signal has stopped all of its threads: it takes effect when one of them runs.
+    public var isStopped: Bool {
+        let threads = (try? FileManager.default.contentsOfDirectory(atPath: "/proc/\(identifier)/task")) ?? []
+        return !threads.isEmpty
+            && threads.allSatisfy { thread in
+                // The state follows the name in brackets. A thread may have ended meanwhile.
+                guard let text = text("task/\(thread)/stat"), let end = text.lastIndex(of: ")") else { return true }
+                return text[end...].hasPrefix(") T")
+            }
+    }
+
     /// The seconds of processor time that it has used; zero if it has ended.
     public var processorTime: Double {
         guard let text = text("stat"), let end = text.lastIndex(of: ")") else { return 0 }

@@ -73,6 +73,7 @@ public struct WebServer: Sendable {
             server {
                 listen 127.0.0.1:\(port);
                 root \(root);
+                location = /logged { access_log off; return 204; }
                 \(rules)
             }
         }
@@ -80,12 +81,24 @@ public struct WebServer: Sendable {
     }
 
     private var isListening: Bool {
+        guard let socket = try? connected() else { return false }
+        close(socket)
+        return true
+    }
+
+    /// Returns a connection to the server, which the caller closes.
+    private func connected() throws -> Int32 {
         let socket = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
-        defer { close(socket) }
         var address = Self.loopback(port)
-        return withUnsafePointer(to: &address) { pointer in
-            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { connect(socket, $0, socklen_t(MemoryLayout<sockaddr_in>.size)) } == 0
+        let result = withUnsafePointer(to: &address) { pointer in
+            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { connect(socket, $0, socklen_t(MemoryLayout<sockaddr_in>.size)) }
         }
+        guard result == 0 else {
+            let reason = Errno(rawValue: errno)
+            close(socket)
+            throw reason
+        }
+        return socket
     }
 
     /// Returns a port that nothing listens on at the moment.
@@ -110,8 +123,28 @@ public struct WebServer: Sendable {
     }
 
     /// The requests that have been answered, such as `GET /head 200 512`, and that this call has not returned before.
+    ///
+    /// - Throws: `Errno` where the server does not answer.
     public func requests(since count: Int = 0) throws -> [String] {
+        // The server logs a request after its answer, and before it answers the next one.
+        try ask("/logged")
         let log = try String(contentsOfFile: file("access.log"), encoding: .utf8)
         return Array(log.split(separator: "\n").map(String.init).dropFirst(count))
+    }
+
+    /// Requests a path, and returns once the answer has been sent.
+    private func ask(_ path: String) throws {
+        let socket = try connected()
+        defer { close(socket) }
+        var limit = timeval(tv_sec: 60, tv_usec: 0)
+        setsockopt(socket, SOL_SOCKET, SO_RCVTIMEO, &limit, socklen_t(MemoryLayout<timeval>.size))
+        let request = "GET \(path) HTTP/1.0\r\n\r\n"
+        guard send(socket, request, request.utf8.count, Int32(MSG_NOSIGNAL)) == request.utf8.count else { throw Errno(rawValue: errno) }
+        var answer = [UInt8](repeating: 0, count: 512)
+        while true {
+            let count = recv(socket, &answer, answer.count, 0)
+            if count == 0 { return }
+            if count < 0, errno != EINTR { throw Errno(rawValue: errno) }
+        }
     }
 }

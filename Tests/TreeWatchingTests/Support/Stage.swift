@@ -173,6 +173,13 @@ extension TreeWatcher {
         return gate
     }
 
+    /// Does something whose events the watcher reads together: it waits a moment only for the second half of a move.
+    func inOne(_ body: () throws -> Void) async rethrows {
+        let gate = await hold()
+        defer { gate.signal() }
+        try body()
+    }
+
     /// What is known below the root, as ``Stage/paths(excluding:)`` writes it.
     func knownPaths() async throws -> Set<String> {
         let prefix = root.string.utf8.count + 1

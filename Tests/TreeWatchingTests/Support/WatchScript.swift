@@ -81,6 +81,9 @@ struct WatchScript: CustomTestStringConvertible, Sendable {
             case "release":
                 gate?.signal()
                 gate = nil
+            // One call is one change, however long its caller stands between its events.
+            case "mv" where gate == nil, "exchange" where gate == nil, _ where gate == nil && options.contains("collapse"):
+                try await watcher.inOne { try stage.perform(command) }
             default: try stage.perform(command)
             }
         }
