@@ -36,8 +36,7 @@ actor ContainerWatch {
     private let trees: AsyncStream<FilePath>
     private let planter: AsyncStream<FilePath>.Continuation
     /// Ends once the container is watched, or is known to be away, or cannot be watched.
-    private let beginning: AsyncStream<Void>
-    private let begun: AsyncStream<Void>.Continuation
+    private let beginning = AsyncStream.makeStream(of: Void.self)
 
     /// - Parameters:
     ///   - path: the container's directory.
@@ -52,7 +51,6 @@ actor ContainerWatch {
         teller = ChangeTeller(container: reader.path.string)
         (pokes, poker) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
         (trees, planter) = AsyncStream.makeStream()
-        (beginning, begun) = AsyncStream.makeStream()
     }
 
     /// Reads everything again.
@@ -78,8 +76,7 @@ actor ContainerWatch {
 
     /// Reads when poked; the longer reading takes and the longer changes go on, the longer are the pauses.
     private func read() async {
-        // What happens after the first facts is told, so the container is watched by then, if its file system answers.
-        if case .silent = await DirectoryProbe.ask(path) {} else { for await _ in beginning {} }
+        await waitForBeginning()
         poker.yield()
         var pause = Self.shortest
         var last = ContinuousClock.now
@@ -91,6 +88,23 @@ actor ContainerWatch {
             last = .now
             // A fifth of one core at most.
             guard (try? await Task.sleep(for: min(max(pause, (last - start) * 4), Self.longest))) != nil else { return }
+        }
+    }
+
+    /// Returns once the container is watched, so that all that happens after the first facts is told.
+    ///
+    /// Of a file system that does not answer the first reading tells.
+    private func waitForBeginning() async {
+        await withTaskGroup { group in
+            group.addTask { [beginning] in for await _ in beginning.stream {} }
+            group.addTask { [path] in
+                while !Task.isCancelled {
+                    if case .silent = await DirectoryProbe.ask(path) { return }
+                    try? await Task.sleep(for: .seconds(1))
+                }
+            }
+            await group.next()
+            group.cancelAll()
         }
     }
 
@@ -122,7 +136,7 @@ actor ContainerWatch {
     // MARK: The container
 
     private func followContainer() async {
-        defer { begun.finish() }
+        defer { beginning.continuation.finish() }
         var options = TreeWatcher.Options()
         options.collapses = true
         // A reader that is not in time gets what differs.
@@ -141,7 +155,7 @@ actor ContainerWatch {
     }
 
     private func note(_ batch: TreeChangeBatch) {
-        begun.finish()
+        beginning.continuation.finish()
         poker.yield()
         let changes = batch.compactMap { change in
             if change.kind == .rootLost(.absent) { isAwaited = true }

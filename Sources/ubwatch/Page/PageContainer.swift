@@ -58,9 +58,13 @@ struct PageContainer: Sendable {
     }
 
     /// The summary alone, for a reader of the overview.
+    ///
+    /// Other readers must have been sent ``news(at:)`` before.
     mutating func brief(at now: Date) -> [PageMessage] {
-        if summary == nil { summary = PageSummary(view, id: id, account: account) }
-        return summary.map { [PageMessage("summary", $0)] } ?? []
+        // While nobody reads there is no news, so the last summary may be an old one.
+        let new = PageSummary(view, id: id, account: account)
+        summary = new
+        return [PageMessage("summary", new)]
     }
 
     /// What is new since the last call.

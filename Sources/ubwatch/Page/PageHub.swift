@@ -36,6 +36,8 @@ actor PageHub {
     private var transports = ""
     private let events: AsyncStream<(String, Int, ContainerWatch.Event)>
     private let teller: AsyncStream<(String, Int, ContainerWatch.Event)>.Continuation
+    /// Ends once the account has been looked at.
+    private let beginning = AsyncStream.makeStream(of: Void.self)
     /// Is told each new state of a container's facts, with the one before.
     private let notify: (@Sendable (WatchFacts?, WatchFacts) -> Void)?
 
@@ -66,6 +68,9 @@ actor PageHub {
     /// The names of the containers, as the shell of the page needs them.
     var present: PageMessage.Account { account }
 
+    /// Returns when the account has been looked at for the first time, or the task is cancelled; for one caller.
+    func hasLooked() async { for await _ in beginning.stream {} }
+
     // MARK: The account
 
     private func followAccount() async {
@@ -75,6 +80,7 @@ actor PageHub {
         options.historyLimit = 0
         options.diagnostics = { _ in }
         await lookAtAccount()
+        beginning.continuation.finish()
         do {
             let watcher = try TreeWatcher(home.path, options: options)
             defer { watcher.close() }

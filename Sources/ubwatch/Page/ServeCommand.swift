@@ -103,6 +103,9 @@ struct ServeCommand: AsyncParsableCommand {
         do {
             try await withThrowingTaskGroup { group in
                 group.addTask {
+                    // Who asks at once is not told that the containers are unknown.
+                    await hub.hasLooked()
+                    guard !Task.isCancelled else { return }
                     try await server.run(port: port) { access in
                         await served.begin(access)
                         manager.tell(.ready, .status("the page is on port \(access.port)"))

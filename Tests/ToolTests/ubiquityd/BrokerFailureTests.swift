@@ -191,11 +191,13 @@ import Waiting
     ///
     /// A broker that the machine holds up for a second cannot say whom the access waits for, and it is tried again.
     private func failure(of player: Player, _ name: String, _ request: String) async throws -> String {
-        while true {
+        var failure = ""
+        for _ in 0..<20 {
             try await player.say(request)
-            let failure = try await player.hears("failed \(name)")
-            if !failure.contains("the broker of file coordination does not answer") { return failure }
+            failure = try await player.hears("failed \(name)")
+            if !failure.contains("the broker of file coordination does not answer") { break }
         }
+        return failure
     }
 
     @Test("A stopped process that was delegated everything and holds nothing is in nobody's way")

@@ -530,10 +530,13 @@ function actionButton(action, subject, target) {
 
 /** Performs the action that was asked for, and shows its outcome. */
 async function perform() {
+    const question = asked;
     $("#confirm-yes").disabled = true;
     const headers = { "Content-Type": "application/json", "X-Ubiquity": "1" };
-    const request = fetch("/actions", { method: "POST", headers, body: JSON.stringify(asked) });
+    const request = fetch("/actions", { method: "POST", headers, body: JSON.stringify(question) });
     const { isDone, text, error, command: ran } = await answerOf(request, "The server did not answer. The action may have been performed.");
+    // The dialog may hold another question by now.
+    if (asked !== question) return;
     const outcome = make("p", { class: isDone ? "done" : "wrong" }, isolated(text ?? error ?? ""));
     $("#confirm-outcome").replaceChildren(outcome, ...(ran ? [make("p", { class: "faint" }, "The command was:"), command(ran)] : []));
     $("#confirm-yes").hidden = true;

@@ -14,6 +14,8 @@ extension PageTests {
             try await withPane(2) { page, server, devices in
                 try await page.open(server)
                 try await page.choose("changes")
+                // What comes before the container is watched is no change.
+                try await page.waits(until: "the container is watched", "return !!document.querySelector('#state').dataset.state")
                 let before = Set(try devices[0].logs())
                 // The moment at which a row of the log is in the document.
                 try await page.run(

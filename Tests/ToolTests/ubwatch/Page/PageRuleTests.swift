@@ -173,6 +173,15 @@ struct PageRuleTests {
         #expect(PageAction.evict.command(for: .item("/c/a"), in: plain) == nil && PageAction.retry.command(for: nil, in: plain) == nil)
     }
 
+    @Test("A reader of the overview is told what a container has become while nobody read")
+    func overview() {
+        var container = PageContainer(id: "org.example.notes", account: "ann", path: "/c/ann/org.example.notes")
+        func told() -> String { String(decoding: container.brief(at: Date()).flatMap(\.bytes), as: UTF8.self) }
+        #expect(told().contains("looking at the container"))
+        container.take(.facts(facts { $0.items.count = 7 }), at: Date())
+        #expect(told().contains("\"items\":7"), "\(told())")
+    }
+
     @Test("A log is looked into only below the stores of its container")
     func logs() {
         let view = ContainerView(path: "/c/ann/org.example.notes")
