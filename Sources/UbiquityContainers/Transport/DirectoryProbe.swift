@@ -1,10 +1,11 @@
+internal import CLinux
 internal import Dispatch
 package import Foundation
 internal import Glibc
 internal import Synchronization
 package import SystemPackage
 
-/// Asks whether a directory answers, and never waits longer than a limit.
+/// Asks whether a directory answers, and waits no longer than a limit of time in which the process runs.
 ///
 /// A file system whose server or FUSE process has stopped blocks every call for as long as that lasts, even for a signal.
 /// Each question therefore has a thread of its own, and there is one open question per directory: while it is open,
@@ -86,7 +87,8 @@ package enum DirectoryProbe {
     ///
     /// - Parameters:
     ///   - path: a directory.
-    ///   - limit: how long to wait for an answer. Blocks for so long at most.
+    ///   - limit: how long to wait for an answer. Blocks for so long, and for up to ten times as long while the thread that
+    ///     asks does not get to run.
     /// - Returns: nil if it answers, whatever the answer is.
     package static func silence(of path: FilePath, within limit: Duration = limit) -> Date? {
         let isLocal = state.withLock { state in
