@@ -40,6 +40,9 @@ import Waiting
     func notification() async throws {
         try await withHome { home, _ in
             _ = FileManager.default.url(forUbiquityContainerIdentifier: name)
+            // Other tests look up containers of so many homes that the process, which keeps the last ones, may forget this one.
+            let watch = try home.identityChanges
+            defer { withExtendedLifetime(watch) {} }
             let events = Events()
             let token = NotificationCenter.default.addObserver(forName: .NSUbiquityIdentityDidChange, object: nil, queue: nil) { notification in
                 guard notification.userInfo?["home"] as? String == home.path.string else { return }

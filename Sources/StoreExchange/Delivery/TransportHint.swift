@@ -36,17 +36,19 @@ final class TransportHint: Sendable {
     /// A program that ends before would leave its files to the transport's next look.
     func finished(within limit: Duration) async {
         let waiter = UUID()
-        let timer = Task {
-            guard (try? await Task.sleep(for: limit)) != nil else { return }
-            state.withLock { $0.waiters.removeValue(forKey: waiter) }?.resume()
-        }
-        defer { timer.cancel() }
+        var timer: Task<Void, Never>?
+        defer { timer?.cancel() }
         await withCheckedContinuation { continuation in
             let waits = state.withLock { state in
                 if state.isTelling { state.waiters[waiter] = continuation }
                 return state.isTelling
             }
-            if !waits { continuation.resume() }
+            guard waits else { return continuation.resume() }
+            // Not before: a limit that is over before anybody waits ends no wait.
+            timer = Task {
+                guard (try? await Task.sleep(for: limit)) != nil else { return }
+                state.withLock { $0.waiters.removeValue(forKey: waiter) }?.resume()
+            }
         }
     }
 

@@ -104,10 +104,7 @@ package actor ExchangeRunner {
     func setWatchFault(_ fault: String?) { watchFault = fault }
 
     /// Sends notices to other observers from now on, because the file is now in use.
-    package func tell(_ notices: Broadcast<StoreNotice>) {
-        context.notices.tell(notices)
-        if let reason = machine.suspended { notices.post(.didSuspend(reason)) }
-    }
+    package nonisolated func tell(_ notices: Broadcast<StoreNotice>) { context.notices.tell(notices) }
 
     /// Takes in the changes that the watcher saw below the container, and returns whether they are a reason to
     /// exchange.

@@ -143,13 +143,35 @@ package struct ExchangeContext: Sendable {
 
 /// The observers of a store, which change once the file is in use.
 final class ExchangeNotices: Sendable {
-    private let broadcast: Mutex<Broadcast<StoreNotice>>
+    private struct State {
+        var broadcast: Broadcast<StoreNotice>
+        /// The suspension in force; nil while there is none.
+        var suspension: StoreNotice?
+    }
 
-    init(_ broadcast: Broadcast<StoreNotice>) { self.broadcast = Mutex(broadcast) }
+    private let state: Mutex<State>
 
-    func tell(_ other: Broadcast<StoreNotice>) { broadcast.withLock { $0 = other } }
+    init(_ broadcast: Broadcast<StoreNotice>) { state = Mutex(State(broadcast: broadcast)) }
 
-    func post(_ notice: StoreNotice) { broadcast.withLock { $0 }.post(notice) }
+    /// Sends notices to other observers from now on, and first the suspension in force.
+    func tell(_ other: Broadcast<StoreNotice>) {
+        state.withLock { state in
+            state.broadcast = other
+            if let suspension = state.suspension { other.post(suspension) }
+        }
+    }
+
+    func post(_ notice: StoreNotice) {
+        switch notice {
+        // Under the lock: other observers hear of a suspension, and of its end, once and in this order.
+        case .didSuspend, .didResume:
+            state.withLock { state in
+                if case .didSuspend = notice { state.suspension = notice } else { state.suspension = nil }
+                state.broadcast.post(notice)
+            }
+        default: state.withLock { $0.broadcast }.post(notice)
+        }
+    }
 }
 
 /// Makes waits for other processes end at once, when a store closes.

@@ -27,7 +27,13 @@ struct StepPerformer {
         // In a container with a scope, marks prove nothing.
         case .readMarks: return .marked(context.scope == nil ? try keeper.markedEpoch(state) : state.epoch)
         case .enter(let epoch): try EpochEntry(context: context).enter(epoch, &content)
-        case .checkAttachment: return .attachment(keeper.attachment(state))
+        case .checkAttachment:
+            let found = keeper.attachment(state)
+            // Another peer may have ended the epoch since the marks were read, and removed this peer's directories of it.
+            if case .detached(.contentGone) = found, context.scope == nil, let marked = try? keeper.markedEpoch(state), marked > state.epoch {
+                throw GivesWay()
+            }
+            return .attachment(found)
         case .suspend(let reason): context.post(.didSuspend(reason))
         case .resume: context.post(.didResume)
         case .restoreMark: try keeper.restoreMark(state)

@@ -27,14 +27,17 @@ final class AccountGathering {
     /// The container is created if it is new on this device.
     func base(of account: AccountName, by keeper: isolated StoreKeeper) async throws -> StoreBase {
         if let opened, opened.account == account { return opened.base }
-        let files = keeper.files
-        let container: UbiquityContainer
         do {
-            container = try await UbiquityContainer(files.identifier.description, home: files.home, files: files.context.files)
-        } catch  where error.code == .signedOut {
+            return try await open(account, by: keeper)
+        } catch let error as ContainerError where error.code == .signedOut {
             // The account has signed out, of which the keeper need not have heard yet.
             throw CancellationError()
         }
+    }
+
+    private func open(_ account: AccountName, by keeper: isolated StoreKeeper) async throws -> StoreBase {
+        let files = keeper.files
+        let container = try await UbiquityContainer(files.identifier.description, home: files.home, files: files.context.files)
         guard container.account == account else { throw CancellationError() }
         for file in keeper.options.writtenFiles(at: files.path) { try StorePlace.check(file, in: container) }
         let base = try await files.withoutObservers.open(.account(account))

@@ -136,9 +136,9 @@ final class FileChange {
         let files = keeper.files
         tell(passage, store, isDone: true, files)
         LastPlace(of: files.path).note(passage.to, in: files.identifier)
-        let (runner, notices) = (store.current.runner, store.notices.broadcast)
-        // Not awaited: the runner may be exchanging with a file system that does not respond.
-        Task { await runner.tell(notices) }
+        // No call of the actor: the runner may be exchanging with a file system that does not respond, and what it tells
+        // from now on is for the store's observers.
+        store.current.runner.tell(store.notices.broadcast)
         // The old file closes when no read uses it any more.
         defer { origin = nil }
         return origin?.base

@@ -21,6 +21,9 @@ final class ObservationRelay: Sendable {
 
     private let state = Mutex(State())
 
+    /// The number of observations that have neither been cancelled nor failed.
+    var count: Int { state.withLock { $0.entries.count } }
+
     /// Starts an observation.
     ///
     /// - Parameters:

@@ -38,9 +38,10 @@ final class LineCollector: Sendable {
 
     var all: [String] { lines.withLock { $0 } }
 
-    /// The peer that the first line about a file names.
+    /// The peer that the line names which says that a file is in use; a line about its change may come before.
     func peer(of file: String) -> PeerIdentifier? {
-        all.first { $0.contains(file) }.flatMap { line in PeerIdentifier(line.dropFirst("Ubiquity: ".count).prefix { $0 != ":" }) }
+        let line = all.first { $0.contains("Using") && $0.contains(file) }
+        return line.flatMap { line in PeerIdentifier(line.dropFirst("Ubiquity: ".count).prefix { $0 != ":" }) }
     }
 
     /// The lines that say which file is in use, once there are so many.

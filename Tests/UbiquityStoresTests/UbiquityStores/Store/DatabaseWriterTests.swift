@@ -81,6 +81,8 @@ struct DatabaseWriterTests {
                 .start(in: store, scheduling: .task, onError: { fail.yield("\($0)") }, onChange: { _ in })
             let failing = failures.limited().makeAsyncIterator()
             _ = try await failing.next()
+            // GRDB tells the store of a failure behind the handler above.
+            try await until("the store has forgotten the failed observation") { store.observations.count == 1 }
             let writer: any DatabaseWriter = store
             try await withThrowingTaskGroup(of: Void.self) { group in
                 for number in 0..<3 {
