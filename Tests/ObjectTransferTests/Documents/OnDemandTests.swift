@@ -295,6 +295,8 @@ struct OnDemandTests {
             try await world.transfer(until: "it is current") { try await container.resourceValues(of: url)?.state.status == .current }
             _ = try await agent.stop()
             agent = try await world.mac.start(["UBIQUITY_STOP_AT": "evict.veiled"])
+            // Before its first pass it evicts nothing.
+            try await world.transfer(until: "it is current") { try await container.resourceValues(of: url)?.state.status == .current }
             let evicting = Task { try await onceClosed { try await container.evict(url) } }
             try await until("the agent has stopped") {
                 let state = try String(contentsOfFile: "/proc/\(agent.identifier)/stat", encoding: .utf8).split(separator: ")").last ?? ""
