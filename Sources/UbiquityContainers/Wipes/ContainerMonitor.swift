@@ -281,7 +281,7 @@ actor ContainerMonitor {
         // disturbance, after which the look is repeated.
         if let sighting, detector.misses(sighting) { await catchUp() }
         var isExplained = true
-        if sighting?.isGone == true, detector.isUnexplained, let watcher {
+        if sighting?.isGone == true, detector.wasThere, let watcher {
             // The loss accounts for all delivered events. A move whose caller was held up half way may still be
             // undelivered.
             let loss = try? await watcher.rootLoss()

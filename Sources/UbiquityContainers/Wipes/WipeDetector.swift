@@ -91,8 +91,10 @@ struct WipeDetector: Sendable {
         }
     }
 
-    /// Whether the container was there before and no reason for its loss is known.
-    var isUnexplained: Bool { loss == nil && settled.isSignedIn && !settled.isGone }
+    /// Whether the container was there before, so that the watcher has to say how it went.
+    ///
+    /// A loss that is noted may be an earlier one, after which the container was back.
+    var wasThere: Bool { settled.isSignedIn && !settled.isGone }
 
     /// The report and the actions after a time without changes.
     struct Verdict: Hashable, Sendable {

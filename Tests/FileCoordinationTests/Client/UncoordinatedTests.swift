@@ -3,10 +3,10 @@ import Foundation
 import Synchronization
 import SystemPackage
 import Testing
-import TreeWatching
 import Waiting
 
 @testable import FileCoordination
+@testable import TreeWatching
 
 /// Changes by programs that do not coordinate, as presenters hear of them.
 @Suite struct UncoordinatedTests {
@@ -110,6 +110,19 @@ import Waiting
         }
     }
 
+    /// Makes the watching thread wait until the semaphore is signalled.
+    private func hold(_ watcher: TreeWatcher) async -> DispatchSemaphore {
+        let gate = DispatchSemaphore(value: 0)
+        await withCheckedContinuation { continuation in
+            watcher.hub.post { _ in
+                continuation.resume()
+                // A test that fails before it lets go holds up nothing for ever.
+                _ = gate.wait(timeout: .now() + 600)
+            }
+        }
+        return gate
+    }
+
     @Test("C-63: what another program does in a presented directory is told by messages that need no reply, of whatever kind it is")
     func otherProgram() async throws {
         try await withWorld(watchesFiles: true) { world in
@@ -117,6 +130,9 @@ import Waiting
             try world.file("d/b.txt")
             let (item, directory) = (RecordingPresenter(url), RecordingPresenter(world.url("d")))
             await watch([item, directory], in: world)
+            // The watchers of all local disks share one thread.
+            let watcher = try TreeWatcher(FilePath(world.directory.path))
+            defer { watcher.close() }
             func shell(_ command: String) throws {
                 let process = Process()
                 process.executableURL = URL(filePath: "/bin/sh")
@@ -131,7 +147,12 @@ import Waiting
                 ("mv d/b.txt d/c.txt", "subitemDidMove b.txt c.txt"), ("rm d/c.txt", "subitemDidChange c.txt"),
                 ("mv d/e/a.txt d/e/z.txt", "subitemDidMove a.txt z.txt"), ("rm d/e/z.txt", "subitemDidChange z.txt"),
             ] {
-                try shell(command)
+                do {
+                    // Both halves of a move are read together, however long the program stands between them.
+                    let gate = await hold(watcher)
+                    defer { gate.signal() }
+                    try shell(command)
+                }
                 await directory.told(message)
                 if command.hasPrefix("mv d/e/a.txt") { await item.told("didMove z.txt") }
             }

@@ -164,10 +164,12 @@ extension TreeWatcher {
     func hold() async -> DispatchSemaphore {
         let gate = DispatchSemaphore(value: 0)
         await withCheckedContinuation { continuation in
-            hub.post { _ in
+            hub.post { [identifier] loop in
                 continuation.resume()
                 // Nobody who fails before he lets go holds up the other watchers of the process for ever.
                 _ = gate.wait(timeout: .now() + 600)
+                // A helper hands over one event after the other: all of them are here before the first is read.
+                loop.runner(identifier)?.synchronise()
             }
         }
         return gate
