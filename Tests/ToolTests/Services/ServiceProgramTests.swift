@@ -7,10 +7,12 @@ import Waiting
 /// The programs as services of a manager, for which a socket stands.
 @Suite(.timeLimit(.minutes(40)))
 struct ServiceProgramTests {
-    /// The environment of a service with a watchdog of a fifth of a second.
+    /// The environment of a service with a watchdog of two seconds.
+    ///
+    /// The queue of a socket holds eleven notices, and what a service tells while nobody reads for longer is lost.
     private func environment(_ receiver: DatagramReceiver, _ more: [String: String] = [:]) -> [String: String] {
         // A real manager of the machine that tests run on is not meant.
-        ["NOTIFY_SOCKET": receiver.address, "WATCHDOG_USEC": "200000", "WATCHDOG_PID": ""].merging(more) { $1 }
+        ["NOTIFY_SOCKET": receiver.address, "WATCHDOG_USEC": "2000000", "WATCHDOG_PID": ""].merging(more) { $1 }
     }
 
     /// Checks the whole life of a service: ready first, then what it does, signs of life, and the end last.
@@ -52,7 +54,9 @@ struct ServiceProgramTests {
             var notices = receivers.map(NoticeReader.init)
             var agents: [RunningTool] = []
             for (device, receiver) in zip(devices, receivers) {
-                agents.append(try await RunningTool("ubtransfer", ["--home", device.home.string], environment: environment(receiver)))
+                // Many signs of life are waited for.
+                let quick = environment(receiver, ["WATCHDOG_USEC": "200000"])
+                agents.append(try await RunningTool("ubtransfer", ["--home", device.home.string], environment: quick))
             }
             for index in notices.indices { try await notices[index].hears("WATCHDOG=1") }
             try FileManager.default.removeItem(atPath: devices[0].home.appending("transfer/agent.sock").string)

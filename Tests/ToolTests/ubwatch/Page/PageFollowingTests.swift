@@ -71,6 +71,8 @@ extension PageTests {
             try await withPane { page, server, devices in
                 try await page.open(server)
                 try await page.choose("changes")
+                // What comes before the container is watched is no change.
+                try await page.waits(until: "the container is watched", "return !!document.querySelector('#state').dataset.state")
                 try await page.run(
                     """
                     window.isSame = true;
