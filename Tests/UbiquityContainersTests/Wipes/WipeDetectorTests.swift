@@ -42,6 +42,25 @@ struct WipeDetectorTests {
         }
     }
 
+    @Test("The watcher is asked about what a look misses, and about each loss, though an earlier one is noted")
+    func asks() {
+        var detector = WipeDetector(whole, limit: nil)
+        #expect(!detector.misses(whole))
+        #expect(detector.misses(ContainerSighting(items: 199, epochs: ["Notes": 1])))
+        // A container that goes during a look seems to have lost its mark only.
+        let unmarked = ContainerSighting(attachment: .detached(.markGone), items: 200, epochs: ["Notes": 1])
+        #expect(detector.misses(unmarked))
+        detector.lost(.moved)
+        #expect(detector.wasThere)
+        detector.lost(.deleted)
+        let gone = ContainerSighting(attachment: .detached(.containerGone))
+        #expect(!detector.misses(gone))
+        #expect(detector.settle(gone).kind == .containerRemoved)
+        #expect(!detector.wasThere)
+        // What is settled is not missed again.
+        #expect(!WipeDetector(unmarked, limit: nil).misses(unmarked))
+    }
+
     @Test("A wipe on its way trips the guard at once, and is one event of what it was in the end")
     func wipe() {
         let verdict = settled(ContainerSighting(attachment: .detached(.containerGone))) { detector in
