@@ -93,7 +93,7 @@ actor ContainerWatch {
 
     /// Returns once the container is watched, so that all that happens after the first facts is told.
     ///
-    /// Of a file system that does not answer the first reading tells.
+    /// It does not wait for a file system that does not answer; the first reading reports that.
     private func waitForBeginning() async {
         await withTaskGroup { group in
             group.addTask { [beginning] in for await _ in beginning.stream {} }

@@ -298,10 +298,7 @@ struct OnDemandTests {
             // Before its first pass it evicts nothing.
             try await world.transfer(until: "it is current") { try await container.resourceValues(of: url)?.state.status == .current }
             let evicting = Task { try await onceClosed { try await container.evict(url) } }
-            try await until("the agent has stopped") {
-                let state = try String(contentsOfFile: "/proc/\(agent.identifier)/stat", encoding: .utf8).split(separator: ")").last ?? ""
-                return state.hasPrefix(" T")
-            }
+            try await until("the agent has stopped") { [agent] in ProcessFacts(agent.identifier).isStopped }
             if byRename {
                 // A program that saves with a rename opens nothing.
                 try Data("save".utf8).write(to: url, options: .atomic)

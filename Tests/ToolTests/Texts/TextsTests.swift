@@ -149,10 +149,7 @@ struct TextsTests {
             let saving = try await RunningTool(
                 "texts", ["append", "Letter.textbundle", "new"], environment: desk.environment.merging(["UBIQUITY_STOP_AT": point]) { $1 })
             defer { saving.signal(SIGCONT) }
-            try await until("it has stopped in the midst of its save") {
-                let state = try? String(contentsOfFile: "/proc/\(saving.identifier)/stat", encoding: .utf8).split(separator: ")").last
-                return state?.hasPrefix(" T") == true
-            }
+            try await until("it has stopped in the midst of its save") { ProcessFacts(saving.identifier).isStopped }
             let package = desk.documents.appending("Letter.textbundle").string
             #expect(try FileManager.default.contentsOfDirectory(atPath: package).sorted() == ["info.json", "text.md"])
             let text = try String(contentsOfFile: package + "/text.md", encoding: .utf8)
